@@ -26,23 +26,41 @@ int main() {
     std::map<std::string, std::vector<int>> m;
     for (int i = 0; i < 60000; i++) m[std::to_string(i)].assign(500, i);
     std::vector<std::thread> threads;
-    for (int k = 0; k < 3; k++) threads.emplace_back([] { std::vector<std::string> v; for (int i = 0; i < 10000; i++) v.push_back(std::string(100, 'x')); });
+    for (int k = 0; k < 3; k++)
+        threads.emplace_back([] {
+            std::vector<std::string> v;
+            for (int i = 0; i < 10000; i++) v.push_back(std::string(100, 'x'));
+        });
     for (auto &t : threads) t.join();
     free(strdup("hello")); free(strndup("hello", 3)); delete[] new char[10];
     void *aligned; if (posix_memalign(&aligned, 64, 1000)) return 1; free(aligned);
-    char *line = nullptr; size_t n = 0; FILE *file = fopen("/proc/self/status", "r"); while (getline(&line, &n, file) > 0); free(line);
+    char *line = nullptr;
+    size_t n = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (getline(&line, &n, file) > 0);
+    free(line);
     char *printed; if (asprintf(&printed, "%d", 7) < 0) return 1; free(printed);
     free(reallocarray(reallocarray(nullptr, 10, 10), 100, 100));
     for (int k = 0; k < 3; k++) {
         pid_t child = fork();
-        if (child == 0) { long s = 0; for (auto &x : m) s += x.second[1]; rewind(file); _exit(s == 1799970000 && fgetc(file) == 'N' ? 0 : 1); }
-        int status; if (waitpid(child, &status, 0) != child || status) { fprintf(stderr, "child %x\n", status); return 2; }
+        if (child == 0) {
+            long s = 0;
+            for (auto &x : m) s += x.second[1];
+            rewind(file);
+            _exit(s == 1799970000 && fgetc(file) == 'N' ? 0 : 1);
+        }
+        int status;
+        if (waitpid(child, &status, 0) != child || status) {
+            fprintf(stderr, "child %x\n", status);
+            return 2;
+        }
     }
     fclose(file);
     long s = 0; for (auto &x : m) s += x.second[0];
     std::ifstream status("/proc/self/status"); std::string word; long most = 0;
     while (status >> word) if (word == "VmHWM:") status >> most;
     std::cout << s << " " << most << "\n";
+    return 0;
 }"#;
 
 const ALLOCATORS: [Tool; 3] = [
@@ -102,9 +120,23 @@ static void *take(size_t n) {
     return p;
 }
 void *malloc(size_t n) { struct head *h = take(n + sizeof *h); h->size = n; h->magic = MAGIC; return h + 1; }
-void free(void *p) { if (p && ((struct head *)p)[-1].magic != MAGIC) { static const char t[] = "free: not mine\n"; write(2, t, sizeof t - 1); abort(); } }
+void free(void *p) {
+    if (p && ((struct head *)p)[-1].magic != MAGIC) {
+        static const char t[] = "free: not mine\n";
+        write(2, t, sizeof t - 1);
+        abort();
+    }
+}
 void *calloc(size_t a, size_t b) { void *p = malloc(a * b); memset(p, 0, a * b); return p; }
-void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) { size_t had = ((struct head *)p)[-1].size; free(p); memcpy(q, p, had < n ? had : n); } return q; }
+void *realloc(void *p, size_t n) {
+    void *q = malloc(n);
+    if (p) {
+        size_t had = ((struct head *)p)[-1].size;
+        free(p);
+        memcpy(q, p, had < n ? had : n);
+    }
+    return q;
+}
 "#;
 
 #[test]
@@ -113,7 +145,12 @@ fn an_allocator_inside_the_executable_gets_its_own_blocks_back_and_its_files_sur
 enum { P = 4096, OTHER = 24 << 20, FILES = 40 };
 int main(void) {
     free(strdup("hello")); free(strndup("hello", 3)); free(reallocarray(malloc(10), 10, 10));
-    char *line = NULL; size_t n = 0; FILE *f = fopen("/proc/self/status", "r"); while (getline(&line, &n, f) > 0); free(line); fclose(f);
+    char *line = NULL;
+    size_t n = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (getline(&line, &n, f) > 0);
+    free(line);
+    fclose(f);
     char *printed; CHECK(asprintf(&printed, "%d", 7) == 1); free(printed);
     char *cwd = getcwd(NULL, 0); free(cwd); free(realpath("/", NULL));
     FILE *files[FILES]; char name[] = "/tmp/coldframe-own-XXXXXX"; int fd = mkstemp(name); unlink(name);
@@ -146,11 +183,20 @@ fn the_functions_of_other_preloaded_libraries_are_the_programs_and_may_use_sysca
 #include <stdarg.h>
 #include <sys/socket.h>
 #define LAST(type, name) va_list all; va_start(all, name); type last = va_arg(all, type); va_end(all)
-#define OPEN(name) int name(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
+#define OPEN(name) \
+    int name(const char *path, int flags, ...) { \
+        LAST(int, flags); \
+        count(); \
+        return syscall(SYS_openat, AT_FDCWD, path, flags, last); \
+    }
 static int begun, early, strange, calls;
 static pid_t process;
 static void count(void) { early += !begun; strange += begun && syscall(SYS_getpid) != process; calls++; }
-__attribute__((constructor)) static void begin(void) { char *e = getenv("OTHER"); process = syscall(SYS_getpid); begun = e && !strcmp(e, "set"); }
+__attribute__((constructor)) static void begin(void) {
+    char *e = getenv("OTHER");
+    process = syscall(SYS_getpid);
+    begun = e && !strcmp(e, "set");
+}
 int other_is_good(void) { return begun && !early && !strange && calls == 8; }
 int clock_gettime(clockid_t c, struct timespec *t) { count(); memset(t, 0, sizeof *t); return 0; }
 ssize_t read(int d, void *at, size_t n) { count(); return syscall(SYS_read, d, at, n); }
@@ -169,7 +215,8 @@ ssize_t recvmsg(int d, struct msghdr *m, int flags) { count(); return syscall(SY
 int main(void) {
     struct timespec t = {1, 1}; struct msghdr m = {0}; int (*good)(void) = dlsym(RTLD_DEFAULT, "other_is_good"); char c;
     char *p = malloc(16 << 20); for (int i = 0; i < 16 << 20; i += 4096) p[i] = i >> 12;
-    int d = open("/dev/null", O_RDWR); CHECK(d >= 0 && fcntl(d, F_GETFD) == 0 && dup2(d, d + 1) == d + 1 && dup3(d, d + 2, 0) == d + 2);
+    int d = open("/dev/null", O_RDWR);
+    CHECK(d >= 0 && fcntl(d, F_GETFD) == 0 && dup2(d, d + 1) == d + 1 && dup3(d, d + 2, 0) == d + 2);
     CHECK(read(d, &c, 1) == 0 && clock_gettime(CLOCK_MONOTONIC, &t) == 0 && t.tv_sec == 0);
     CHECK(recvmsg(d, &m, 0) == -1 && errno == ENOTSOCK && close(d) == 0);
     for (int i = 0; i < 16 << 20; i += 4096) CHECK(p[i] == (char)(i >> 12));

@@ -38,7 +38,13 @@ const PRELUDE: &str = r#"
 #include <sys/wait.h>
 #include <unistd.h>
 #define MANAGED(p) ((uintptr_t)(p) >= 0x80000000 && (uintptr_t)(p) < 0x20000000000)
-#define CHECK(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno); _exit(99); } } while (0)
+#define CHECK(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno); \
+            _exit(99); \
+        } \
+    } while (0)
 extern char **environ;
 "#;
 
@@ -50,7 +56,8 @@ static void page(void) {
     static char *p; if (!p) p = malloc(N);
     CHECK(MANAGED(p));
     for (int i = 0; i < N; i += P) { memset(p + i, i / P % 251, P); p[i + 7] = i >> 12; }
-    for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P % 251) && p[i + 7] == (char)(i >> 12) && p[i + P - 1] == p[i]);
+    for (int i = 0; i < N; i += P)
+        CHECK(p[i] == (char)(i / P % 251) && p[i + 7] == (char)(i >> 12) && p[i + P - 1] == p[i]);
 }
 static void fork_and_page(void) {
     pid_t child = fork(); int status;

@@ -37,9 +37,12 @@ int main(int argc, char **argv) {{
     DIR *all = opendir("/proc/self/fd"); struct dirent *one;
     while ((one = readdir(all))) {{
         int n = atoi(one->d_name);
-        char path[64], to[256] = ""; snprintf(path, sizeof path, "/proc/self/fd/%d", n); readlink(path, to, sizeof to - 1);
+        char path[64], to[256] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%d", n);
+        readlink(path, to, sizeof to - 1);
         // Pipes are like those that the test's own surroundings leave open.
-        if (!strstr(to, "userfaultfd") && !strstr(to, "io_uring") && !strstr(to, "pidfd") && !strstr(to, "coldframe")) continue;
+        if (!strstr(to, "userfaultfd") && !strstr(to, "io_uring") && !strstr(to, "pidfd")
+            && !strstr(to, "coldframe")) continue;
         ours++; if (n < lowest) lowest = n;
     }}
     closedir(all);
@@ -103,7 +106,8 @@ static void reads(int in) {
     CHECK(MANAGED(p));
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < N / P; i += 16) CHECK(pread(in, p + i * P, 16 * P, i * P) == 16 * P);
-        for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251 + 1) && p[i * P + P - 1] == (char)(i % 251 + 1));
+        for (int i = 0; i < N / P; i++)
+            CHECK(p[i * P] == (char)(i % 251 + 1) && p[i * P + P - 1] == (char)(i % 251 + 1));
         memset(p, 0, N);
     }
     munmap(p, N); close(in);

@@ -20,7 +20,8 @@ static int deny(int call, int by_syscall) {
     };
     struct sock_fprog filter = {4, code};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    return by_syscall ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+    return by_syscall ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter)
+                      : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 enum { SIZE = 16 << 20 };
 static char *big;
@@ -103,7 +104,11 @@ int main(void) {
     big = malloc(SIZE); CHECK(MANAGED(big)); fill(1);
     ANSWER = SECCOMP_RET_KILL_PROCESS;
     int calls[] = {SYS_io_uring_enter, SYS_vmsplice, SYS_process_madvise, SYS_madvise, SYS_ioctl};
-    for (int i = 0; i < 5; i++) for (int way = 0; way < 2; way++) { errno = 0; CHECK(deny(calls[i], way) == -1 && errno == EINVAL); }
+    for (int i = 0; i < 5; i++)
+        for (int way = 0; way < 2; way++) {
+            errno = 0;
+            CHECK(deny(calls[i], way) == -1 && errno == EINVAL);
+        }
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == -1 && errno == EINVAL);
     ANSWER = SECCOMP_RET_ERRNO | EPERM;
     CHECK(deny(SYS_ioctl, 0) == -1 && errno == EINVAL);

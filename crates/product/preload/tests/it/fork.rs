@@ -12,7 +12,13 @@ fn this_library_starts_before_all_others_and_forks_around_them() {
     // Its handlers allocate: were this library's `prepare` first, they would wait at the gate for ever.
     let library = r#"
 char *early; int handled;
-static void handler(void) { CHECK(MANAGED(early) && !strcmp(early, "early")); char *p = malloc(100); CHECK(MANAGED(p)); free(p); handled++; }
+static void handler(void) {
+    CHECK(MANAGED(early) && !strcmp(early, "early"));
+    char *p = malloc(100);
+    CHECK(MANAGED(p));
+    free(p);
+    handled++;
+}
 __attribute__((constructor(101))) static void begin(void) {
     early = strdup("early"); CHECK(MANAGED(early));
     CHECK(pthread_atfork(handler, handler, handler) == 0);
@@ -45,7 +51,12 @@ static void *thread(void *x) {
         size_t n = rand_r(&seed) % 500 ? 8 + rand_r(&seed) % 5000 : BIG;
         char *p = malloc(n); CHECK(p); p[0] = 1; p[n - 1] = 1;
         free(__atomic_exchange_n(&box[rand_r(&seed) % N], p, __ATOMIC_ACQ_REL));
-        if (rand_r(&seed) % 1000 == 0) { FILE *f = fopen("/dev/null", "w"); fprintf(f, "%p", p); fclose(f); fflush(NULL); }
+        if (rand_r(&seed) % 1000 == 0) {
+            FILE *f = fopen("/dev/null", "w");
+            fprintf(f, "%p", p);
+            fclose(f);
+            fflush(NULL);
+        }
     }
     return NULL;
 }
@@ -90,6 +101,7 @@ int main(int argc, char **argv) {
     FILE *f = popen(command, "r"); CHECK(WEXITSTATUS(pclose(f)) == 7);
     if ((child = fork()) == 0) { execv(argv[0], words); _exit(1); }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+    return 0;
 }"#;
 }
 
@@ -99,11 +111,33 @@ const MEMORY: &str = r#"
 #include <sys/resource.h>
 enum { SIZE = 8 << 20 };
 static char *big;
-static void fill(int round) { if (!big) big = malloc(SIZE); CHECK(MANAGED(big)); for (long i = 0; i < SIZE; i += 4096) *(int *)(big + i) = (i >> 12) * 7 + round; }
+static void fill(int round) {
+    if (!big) big = malloc(SIZE);
+    CHECK(MANAGED(big));
+    for (long i = 0; i < SIZE; i += 4096) *(int *)(big + i) = (i >> 12) * 7 + round;
+}
 static void look(int round) { for (long i = 0; i < SIZE; i += 4096) CHECK(*(int *)(big + i) == (i >> 12) * 7 + round); }
-static void work(void) { look(1); fill(2); look(2); char *more = calloc(1, SIZE); for (long i = 0; i < SIZE; i += 4096) { CHECK(!more[i]); more[i] = 1; } free(more);
-    more = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); more[5] = 1; CHECK(munmap(more, SIZE) == 0); }
-static void ends(pid_t child) { int status; CHECK(child > 0); CHECK(waitpid(child, &status, __WALL) == child); CHECK(status == 0); look(1); }
+static void work(void) {
+    look(1);
+    fill(2);
+    look(2);
+    char *more = calloc(1, SIZE);
+    for (long i = 0; i < SIZE; i += 4096) {
+        CHECK(!more[i]);
+        more[i] = 1;
+    }
+    free(more);
+    more = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    more[5] = 1;
+    CHECK(munmap(more, SIZE) == 0);
+}
+static void ends(pid_t child) {
+    int status;
+    CHECK(child > 0);
+    CHECK(waitpid(child, &status, __WALL) == child);
+    CHECK(status == 0);
+    look(1);
+}
 "#;
 
 /// A program with 4 MiB of RAM and this many handlers ends well and says nothing.
@@ -164,7 +198,12 @@ int main(void) {
     fill(1);
     for (int depth = 0; depth < 10; depth++) {
         pid_t child = fork(); CHECK(child >= 0);
-        if (child) { int status; CHECK(waitpid(child, &status, 0) == child); look(depth + 1); exit(WEXITSTATUS(status) | WTERMSIG(status)); }
+        if (child) {
+            int status;
+            CHECK(waitpid(child, &status, 0) == child);
+            look(depth + 1);
+            exit(WEXITSTATUS(status) | WTERMSIG(status));
+        }
         look(depth + 1); fill(depth + 2);
     }
 }"#,
@@ -179,7 +218,8 @@ static volatile int count;
 static void handler(int signal) { free(malloc(100 + count % 5000)); big[(count % 2000) * 4096 + 8] = 1; count++; }
 int main(void) {
     fill(1);
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}; CHECK(sigaction(SIGALRM, &action, 0) == 0);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    CHECK(sigaction(SIGALRM, &action, 0) == 0);
     struct itimerval often = {{0, 200}, {0, 200}}; CHECK(setitimer(ITIMER_REAL, &often, 0) == 0);
     for (int round = 0; round < 60; round++) {
         pid_t child = fork();
@@ -301,7 +341,8 @@ int main(void) {
     for (int way = 0; way < 8; way++) {
         for (int i = 0; i < N; i++) p[i] = i;
         unsigned at = (way * 37 + 5) * 1024 + 9, *word = p + at, *of_child = p + at + 5000; int fd = -1, status;
-        int flags = (way & 1 ? CLONE_PIDFD : CLONE_PARENT_SETTID) | (way & 2 ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0) | SIGCHLD;
+        int flags = (way & 1 ? CLONE_PIDFD : CLONE_PARENT_SETTID)
+            | (way & 2 ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0) | SIGCHLD;
         void *argument = way & 2 ? of_child : NULL;
         pid_t child = way & 4 ? clone(ends, stack + sizeof stack, flags, argument, word, NULL, of_child)
 #ifdef __x86_64__
@@ -321,7 +362,16 @@ int main(void) {
 enum { N = (16 << 20) / 4 };
 static unsigned *p; static char stack[256 << 10]; static int file;
 static void look(unsigned more) { for (unsigned i = 0; i < N; i++) CHECK(p[i] == i * 7 + more); }
-static int child(void *x) { look(0); close(file); file = 0; usleep(20000); look(0); for (int i = 0; i < N; i++) p[i] += 5; look(5); return 3; }
+static int child(void *x) {
+    look(0);
+    close(file);
+    file = 0;
+    usleep(20000);
+    look(0);
+    for (int i = 0; i < N; i++) p[i] += 5;
+    look(5);
+    return 3;
+}
 int main(void) {
     p = malloc(N * 4);
     for (int i = 0; i < N; i++) p[i] = i * 7;
@@ -329,7 +379,9 @@ int main(void) {
         int status; file = dup(2);
         pid_t made = clone(child, stack + sizeof stack, CLONE_FILES | SIGCHLD, NULL); CHECK(made > 0); look(0);
         for (int i = 0; i < N; i++) p[i] += 9;
-        look(9); CHECK(waitpid(made, &status, 0) == made && status == 3 << 8 && close(file) == -1 && errno == EBADF); look(9);
+        look(9);
+        CHECK(waitpid(made, &status, 0) == made && status == 3 << 8 && close(file) == -1 && errno == EBADF);
+        look(9);
         for (int i = 0; i < N; i++) p[i] -= 9;
     }
 }"#;
@@ -337,12 +389,19 @@ int main(void) {
     a_child_of_another_c_library_has_the_memory = everywhere r#"
 #include <dlfcn.h>
 enum { N = 16 << 20 };
-static void look(char *p, char *q) { for (int i = 0; i < N; i++) CHECK(p[i] == (char)(i * 7 >> 3)); for (int i = 0; i < N / 4; i++) CHECK(q[i] == 3); }
+static void look(char *p, char *q) {
+    for (int i = 0; i < N; i++) CHECK(p[i] == (char)(i * 7 >> 3));
+    for (int i = 0; i < N / 4; i++) CHECK(q[i] == 3);
+}
 int main(void) {
     char *p = malloc(N); for (int i = 0; i < N; i++) p[i] = i * 7 >> 3;
     for (int round = 0; round < 2; round++) { // the second time, the handlers are registered once more
         void *library = dlmopen(round ? LM_ID_BASE : LM_ID_NEWLM, "libc.so.6", RTLD_NOW); CHECK(library);
-        if (round) { Lmid_t one; CHECK(dlinfo(dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW), RTLD_DI_LMID, &one) == 0); CHECK(library = dlmopen(one, "libc.so.6", RTLD_NOW)); }
+        if (round) {
+            Lmid_t one;
+            CHECK(dlinfo(dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW), RTLD_DI_LMID, &one) == 0);
+            CHECK(library = dlmopen(one, "libc.so.6", RTLD_NOW));
+        }
         int (*fork_)(void) = dlsym(library, "fork"), status, child; void *(*malloc_)(size_t) = dlsym(library, "malloc");
         char *q = malloc_(N / 4); memset(q, 3, N / 4);
         child = fork_();
@@ -355,7 +414,13 @@ int main(void) {
 #include <linux/sched.h>
 enum { P = 4096, N = 16 << 20 };
 static char *p;
-static void work(void) { for (int i = 0; i < N; i += P) { CHECK(p[i] == (char)(i / P * 7 + 1)); p[i]++; } for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P * 7 + 2)); }
+static void work(void) {
+    for (int i = 0; i < N; i += P) {
+        CHECK(p[i] == (char)(i / P * 7 + 1));
+        p[i]++;
+    }
+    for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P * 7 + 2));
+}
 static void ends(long child) { int status; CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0); }
 int main(void) {
     p = malloc(N);
@@ -363,7 +428,9 @@ int main(void) {
     for (int way = 0; way < 3; way++) {
         int fd = -1; pid_t number = 0;
         struct clone_args args = {.exit_signal = SIGCHLD}, *given = &args;
-        if (way == 1) args.flags = CLONE_PIDFD | CLONE_PARENT_SETTID, args.pidfd = (uintptr_t)&fd, args.parent_tid = (uintptr_t)&number;
+        if (way == 1)
+            args.flags = CLONE_PIDFD | CLONE_PARENT_SETTID, args.pidfd = (uintptr_t)&fd,
+            args.parent_tid = (uintptr_t)&number;
         if (way == 2) given = memcpy(malloc(1 << 20), &args, sizeof args);
         long child = syscall(SYS_clone3, given, sizeof args);
         if (child == 0) { work(); _exit(0); }

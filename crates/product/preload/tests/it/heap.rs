@@ -42,7 +42,12 @@ int main(void) {
     a_block_that_grows_in_steps_stays_where_it_is_most_of_the_time = check r#"
 int main(void) {
     char *a = malloc(8 << 20), *old; int moves = 0;
-    for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) { a[n - 1] = 1; old = a; a = realloc(a, n + (4 << 20)); moves += a != old; }
+    for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) {
+        a[n - 1] = 1;
+        old = a;
+        a = realloc(a, n + (4 << 20));
+        moves += a != old;
+    }
     CHECK(moves <= 8);
     for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) CHECK(a[n - 1] == 1);
 }"#;
@@ -108,7 +113,12 @@ static void *thread(void *x) { int here; CHECK(!MANAGED(&here)); look(); return 
 int main(void) {
     look();
     pthread_t t; void *p;
-    for (int i = 0; i < 20; i++) { pthread_create(&t, NULL, thread, NULL); pthread_join(t, &p); CHECK(MANAGED(p)); free(p); }
+    for (int i = 0; i < 20; i++) {
+        pthread_create(&t, NULL, thread, NULL);
+        pthread_join(t, &p);
+        CHECK(MANAGED(p));
+        free(p);
+    }
     if (fork() == 0) { look(); pthread_create(&t, NULL, thread, NULL); pthread_join(t, &p); exit(0); }
     int status; wait(&status); CHECK(status == 0);
 }"#;
@@ -232,11 +242,19 @@ int main() {
     std::map<std::string, std::vector<int>> m;
     for (int i = 0; i < 200000; i++) m["a key that is not small " + std::to_string(i % 5000)].push_back(i);
     std::vector<std::thread> threads; long sums[4] = {};
-    for (int k = 0; k < 4; k++) threads.emplace_back([&, k] { std::vector<long> v; for (long i = 0; i < 1000000; i++) v.push_back(i * k); for (auto x : v) sums[k] += x; });
+    for (int k = 0; k < 4; k++)
+        threads.emplace_back([&, k] {
+            std::vector<long> v;
+            for (long i = 0; i < 1000000; i++) v.push_back(i * k);
+            for (auto x : v) sums[k] += x;
+        });
     for (auto &t : threads) t.join();
     auto wide = std::make_unique<Wide[]>(10);
-    bool all = managed(before_main.data()) && managed(&*m.begin()) && managed(wide.get()) && (std::uintptr_t)wide.get() % 256 == 0;
-    try { throw std::runtime_error("thrown"); } catch (std::exception &e) { std::cout << e.what() << " " << m.size() << " " << sums[3] << " " << all << "\n"; }
+    bool all = managed(before_main.data()) && managed(&*m.begin()) && managed(wide.get())
+        && (std::uintptr_t)wide.get() % 256 == 0;
+    try {
+        throw std::runtime_error("thrown");
+    } catch (std::exception &e) { std::cout << e.what() << " " << m.size() << " " << sums[3] << " " << all << "\n"; }
 }"#;
     let program = compile_cxx(dir.path(), "a", source);
     let Some(mut command) = paged(&program, ROOMY) else { return };

@@ -18,7 +18,11 @@ const MEMORY: &str = r#"
 #include <sched.h>
 enum { SIZE = 16 << 20 };
 static char *big;
-static void fill(void) { big = malloc(SIZE); CHECK(MANAGED(big)); for (long i = 0; i < SIZE; i += 4096) big[i] = i >> 12; }
+static void fill(void) {
+    big = malloc(SIZE);
+    CHECK(MANAGED(big));
+    for (long i = 0; i < SIZE; i += 4096) big[i] = i >> 12;
+}
 static void look(void) { for (long i = 0; i < SIZE; i += 4096) CHECK(big[i] == (char)(i >> 12)); }
 static char *status_of(int process) {
     static char text[4096]; char path[64];
@@ -42,10 +46,12 @@ static int pager_of(int process) {
     }
     CHECK(found); return found;
 }
-/* The pager's own process has no right, and none of this process's files. Its end would end this process. It is no child. */
+/* The pager's own process has no right, and none of this process's files. Its end would end this process. It is no
+ * child. */
 static void rights(void) {
     char path[64]; int pager = pager_of(getpid()); char *text = status_of(pager);
-    CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1") && strstr(text, "Seccomp:\t2"));
+    CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000")
+        && strstr(text, "NoNewPrivs:\t1") && strstr(text, "Seccomp:\t2"));
     snprintf(path, sizeof path, "PPid:\t%d\n", getpid()); CHECK(!strstr(text, path));
     snprintf(path, sizeof path, "/proc/%d/fd/2", pager); CHECK(access(path, F_OK) == -1);
 }
@@ -125,7 +131,13 @@ int main(void) {
     fill();
     int ends[2]; char c; CHECK(pipe(ends) == 0);
     pid_t child = fork(); CHECK(child >= 0);
-    if (child == 0) { CHECK(syscall(SYS_unshare, CLONE_NEWUSER) == 0); look(); CHECK(write(ends[1], "x", 1) == 1); sleep(60); _exit(0); }
+    if (child == 0) {
+        CHECK(syscall(SYS_unshare, CLONE_NEWUSER) == 0);
+        look();
+        CHECK(write(ends[1], "x", 1) == 1);
+        sleep(60);
+        _exit(0);
+    }
     CHECK(read(ends[0], &c, 1) == 1);
     char path[50]; snprintf(path, sizeof path, "/proc/%d/ns/user", child);
     int space = open(path, O_RDONLY); CHECK(space >= 0);
@@ -146,10 +158,25 @@ fn a_later_program_of_another_user_runs_unpaged_and_the_first_is_refused() {
     }
     let source = r#"
 int main(int argc, char **argv) {
-    if (argc > 1) { char *p = malloc(9 << 20); CHECK(!MANAGED(p)); p[5] = 1; pid_t c = fork(); if (!c) _exit(p[5] - 1); int s; wait(&s); free(p); return s ? 8 : 7; }
+    if (argc > 1) {
+        char *p = malloc(9 << 20);
+        CHECK(!MANAGED(p));
+        p[5] = 1;
+        pid_t c = fork();
+        if (!c) _exit(p[5] - 1);
+        int s;
+        wait(&s);
+        free(p);
+        return s ? 8 : 7;
+    }
     fill(); pid_t child = fork(); int status;
-    if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); execl(argv[0], argv[0], "later", NULL); _exit(97); }
+    if (child == 0) {
+        CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+        execl(argv[0], argv[0], "later", NULL);
+        _exit(97);
+    }
     CHECK(waitpid(child, &status, 0) == child); CHECK(WEXITSTATUS(status) == 7); look();
+    return 0;
 }"#;
     let Some((_program, mut command, _stats)) = with_statistics("later", source) else { return };
     let mut run = |user: u32| crate::common::run(std::os::unix::process::CommandExt::uid(&mut command, user));
@@ -174,13 +201,25 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         struct rlimit most; getrlimit(RLIMIT_NOFILE, &most); char name[64];
         for (int fd = 3; fd < 1 << 20; fd++) if (fcntl(fd, F_GETFD) >= 0) {
-            attack(fd); snprintf(name, sizeof name, "/proc/self/fd/%d", fd); int again = open(name, O_RDWR); if (again >= 0) { attack(again); close(again); }
+                attack(fd);
+                snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+                int again = open(name, O_RDWR);
+                if (again >= 0) {
+                    attack(again);
+                    close(again);
+                }
         }
         return 7;
     }
     fill(); pid_t child = fork(); int status;
-    if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); unsetenv("LD_PRELOAD"); execl(argv[0], argv[0], "attack", NULL); _exit(97); }
+    if (child == 0) {
+        CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+        unsetenv("LD_PRELOAD");
+        execl(argv[0], argv[0], "attack", NULL);
+        _exit(97);
+    }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7); look();
+    return 0;
 }"#;
     let Some((_program, mut command, stats)) = with_statistics("attack", source) else { return };
     good(&mut command);
@@ -222,7 +261,14 @@ int main(void) {
 
 programs! {
     a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_along = check r#"
-static void gone(int process) { for (int i = 0; i < 5000; i++) { if (kill(process, 0)) return; usleep(1000); waitpid(process, NULL, __WALL | WNOHANG); } CHECK(!"it is gone"); }
+static void gone(int process) {
+    for (int i = 0; i < 5000; i++) {
+        if (kill(process, 0)) return;
+        usleep(1000);
+        waitpid(process, NULL, __WALL | WNOHANG);
+    }
+    CHECK(!"it is gone");
+}
 int main(void) {
     fill(); CHECK(syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
     for (int way = 0; way < 2; way++) {
@@ -242,7 +288,13 @@ int main(void) {
 
     /// Programs that wait for all their children, or end them.
     a_program_has_no_child_that_it_has_not_made_and_memory_lives_as_long_as_its_last_user = check r#"
-static int children(void) { char text[4096] = ""; int file = open("/proc/thread-self/children", O_RDONLY); read(file, text, sizeof text - 1); close(file); return strlen(text) > 0; }
+static int children(void) {
+    char text[4096] = "";
+    int file = open("/proc/thread-self/children", O_RDONLY);
+    read(file, text, sizeof text - 1);
+    close(file);
+    return strlen(text) > 0;
+}
 static char stack[64 << 10]; static int ready[2];
 static int later(void *x) { usleep(300000); look(); big[5] = 1; CHECK(write(ready[1], "y", 1) == 1); _exit(0); }
 int main(void) {
@@ -251,7 +303,8 @@ int main(void) {
     CHECK(waitpid(-1, &status, __WCLONE) == -1 && errno == ECHILD);
     pid_t child = fork();
     if (child == 0) { CHECK(!children()); look(); pause(); }
-    CHECK(kill(child, SIGKILL) == 0 && waitpid(-1, &status, __WALL) == child && waitpid(-1, &status, __WALL) == -1 && errno == ECHILD);
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(-1, &status, __WALL) == child && waitpid(-1, &status, __WALL) == -1
+        && errno == ECHILD);
     // A child ends; another one has its memory, and goes on.
     CHECK(pipe(ready) == 0);
     child = fork();
@@ -284,6 +337,7 @@ int main(int argc, char **argv) {
         if (child == 0) { execl("/proc/self/exe", "later", "later", NULL); _exit(97); }
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
     }
+    return 0;
 }"#;
     let Some(program) = program("few", source) else { return };
     for limit in ["ulimit -n 64", "ulimit -n 256"] {
@@ -318,7 +372,10 @@ int main(void) {
     for (int way = 0; way < 8; way++) {
         pid_t child = fork(), got; int status, stops = 0;
         if (child == 0) { ptrace(PTRACE_TRACEME, 0, 0, 0); raise(SIGSTOP); look(); _exit(7); }
-        while ((got = any(way, &status)) == child && WIFSTOPPED(status)) { CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0); stops++; }
+        while ((got = any(way, &status)) == child && WIFSTOPPED(status)) {
+            CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0);
+            stops++;
+        }
         CHECK(got == child && WEXITSTATUS(status) == 7 && stops == 1);
         errno = 0; CHECK(any(way, &status) == -1 && errno == ECHILD);
     }

@@ -15,7 +15,10 @@ enum { P = 4096, N = 512 };
 static char *const arena = (char *)0x1000000000, *const second = (char *)0x1100000000;
 static int id[N], prot[N], locked[N], ids, cut[100000];     // id 0: a hole
 static unsigned long long state;
-static unsigned rnd(unsigned n) { state = state * 6364136223846793005ull + 1442695040888963407ull; return (state >> 33) % n; }
+static unsigned rnd(unsigned n) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return (state >> 33) % n;
+}
 static sigjmp_buf back;
 static void caught(int signal) { siglongjmp(back, signal); }
 static int touch(char *p, int write) {
@@ -34,7 +37,10 @@ static unsigned long hash(int from, int count) {
 }
 static void fill(int from, int count) {
     for (int i = from; i < from + count; i++)
-        if (id[i] && (prot[i] & 2)) { touch(arena + (long)i * P, 1 + rnd(100)); touch(arena + (long)i * P + P - 1, 1 + rnd(100)); }
+        if (id[i] && (prot[i] & 2)) {
+            touch(arena + (long)i * P, 1 + rnd(100));
+            touch(arena + (long)i * P + P - 1, 1 + rnd(100));
+        }
 }
 static int locks(void) { int n = 0; for (int i = 0; i < N; i++) n += locked[i]; return n; }
 static void say(const char *what, int from, int count, long answer) {
@@ -68,7 +74,8 @@ int main(int argc, char **argv) {
             if (q == p) set(from, count, ++ids, r); else if (q != MAP_FAILED) munmap(q, len);
             say("wish", from, count, q == p); fill(from, count); break; }
         case 3: {
-            void *q = mmap(p, len, r, (rnd(2) ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED, rnd(8) ? file : 99, (long)from * P);
+            void *q =
+                mmap(p, len, r, (rnd(2) ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED, rnd(8) ? file : 99, (long)from * P);
             if (q == p) { split(from, count); set(from, count, ++ids, r); cut[ids] = 1; }
             say("file", from, count, q == MAP_FAILED ? -1 : q == p); break; }
         case 4: case 5: {
@@ -80,11 +87,16 @@ int main(int argc, char **argv) {
             for (int i = from; i < from + count && id[i]; i++) prot[i] = r;
             say("mprotect", from, count, answer); fill(from, count); break; }
         case 7: {
-            int all[] = {MADV_DONTNEED, MADV_DONTNEED, MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT, MADV_NOHUGEPAGE, MADV_NORMAL, MADV_SEQUENTIAL,
-                         MADV_POPULATE_READ, MADV_POPULATE_WRITE, 4711, MADV_DONTDUMP, MADV_DODUMP};
+            int all[] = {MADV_DONTNEED, MADV_DONTNEED, MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT, MADV_NOHUGEPAGE,
+                MADV_NORMAL, MADV_SEQUENTIAL, MADV_POPULATE_READ, MADV_POPULATE_WRITE, 4711, MADV_DONTDUMP,
+                MADV_DODUMP};
             int advice = all[rnd(13)];
             split(from, count);
-            int answer = madvise(p, len, advice); say("madvise", advice, 0, answer); printf("%lx\n", hash(from, count)); break; }
+            int answer = madvise(p, len, advice);
+            say("madvise", advice, 0, answer);
+            printf("%lx\n", hash(from, count));
+            break;
+        }
         case 8: {
             int all[] = {MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK};
             int i = from; while (i < from + count && id[i] && !(cut[id[i]] & 2)) i++;
@@ -117,8 +129,13 @@ int main(int argc, char **argv) {
             char *q = mremap(p, was, now, flags, flags & MREMAP_FIXED ? second : NULL);
             if (q == MAP_FAILED) { say("mremap", from, end - from, -1); break; }
             if (q == p && now <= was) set(from + now / P, (was - now) / P, 0, 0);
-            else if (q == p) { if (from + now / P > N) { munmap(arena + (long)N * P, now); now = (size_t)(N - from) * P; } set(from, now / P, old, right); }
-            else {
+            else if (q == p) {
+                if (from + now / P > N) {
+                    munmap(arena + (long)N * P, now);
+                    now = (size_t)(N - from) * P;
+                }
+                set(from, now / P, old, right);
+            } else {
                 // come back: the old place is free now
                 say("moved", from, end - from, 1);
                 if (now > was) munmap(q + was, now - was), now = was;
@@ -249,8 +266,10 @@ int main(void) {
     CHECK(madvise(p, N, MADV_DONTNEED) == 0 && dies(p + 8 * P) && mprotect(p, N, 1) == 0 && dies(p + 8 * P));
     CHECK(mprotect(p, N, 3) == 0 && (q = mremap(p, N, 2 * N, MREMAP_MAYMOVE)) != MAP_FAILED && dies(q + 8 * P));
     char *other = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(mremap(q, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other && dies(other + 8 * P) && !dies(other + 9 * P));
+    CHECK(
+        mremap(q, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other && dies(other + 8 * P) && !dies(other + 9 * P));
     CHECK(madvise(other + 8 * P, P, 103) == 0 && other[8 * P] == 0 && mlock(other, N) == 0);
     CHECK(madvise(other + 8 * P, P, 102) == -1 && errno == EINVAL);
+    return 0;
 }"#;
 }

@@ -14,7 +14,11 @@ static int watched(void *p) {
     CHECK(found >= 0); return found;
 }
 enum { P = 4096 };
-static char *map(size_t len) { char *m = mmap(NULL, len, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(m)); return m; }
+static char *map(size_t len) {
+    char *m = mmap(NULL, len, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(MANAGED(m));
+    return m;
+}
 "#;
 
 #[test]
@@ -27,7 +31,12 @@ int main(int argc, char **argv) {
     switch (argc) {
         case 1: map(12 << 20); break;
         case 2: CHECK(mlock(a, P) == 0); break;
-        default: { pid_t child = fork(); if (!child) _exit(a[5 << 20] != 1); int status; CHECK(waitpid(child, &status, 0) == child && status == 0); }
+        default: {
+            pid_t child = fork();
+            if (!child) _exit(a[5 << 20] != 1);
+            int status;
+            CHECK(waitpid(child, &status, 0) == child && status == 0);
+        }
     }
     CHECK(watched(a) && watched(map(1 << 20)));
     for (int i = 0; i < 8 << 20; i++) CHECK(a[i] == 1);
@@ -54,10 +63,16 @@ static void *counts(void *x) {
 }
 static void *forgets(void *x) {
     for (int n = 1; !done; n++) {
-        for (int i = 0; i < 64; i++) { char *p = drops + i * P; CHECK(*p == 0); *p = n | 1; CHECK(*p == (char)(n | 1)); }
+        for (int i = 0; i < 64; i++) {
+            char *p = drops + i * P;
+            CHECK(*p == 0);
+            *p = n | 1;
+            CHECK(*p == (char)(n | 1));
+        }
         for (int i = 0; i < 64; i++, dropped++) {
             char *p = drops + i * P;
-            if (n % 2) CHECK(madvise(p, P, MADV_DONTNEED) == 0); else CHECK(syscall(SYS_madvise, p, P, MADV_DONTNEED) == 0);
+            if (n % 2) CHECK(madvise(p, P, MADV_DONTNEED) == 0);
+            else CHECK(syscall(SYS_madvise, p, P, MADV_DONTNEED) == 0);
         }
     }
     return NULL;

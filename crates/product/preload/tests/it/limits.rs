@@ -16,13 +16,15 @@ int main(void) {
     page();
     CHECK(limits(RLIMIT_FSIZE, 100 << 10) == -1 && errno == EPERM);
     struct rlimit small = {4096, 4096}, was;
-    CHECK(prlimit(0, RLIMIT_FSIZE, &small, NULL) == -1 && errno == EPERM && prlimit(getpid(), RLIMIT_FSIZE, &small, NULL) == -1);
+    CHECK(prlimit(0, RLIMIT_FSIZE, &small, NULL) == -1 && errno == EPERM
+        && prlimit(getpid(), RLIMIT_FSIZE, &small, NULL) == -1);
     CHECK(syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &small, NULL) == -1 && errno == EPERM);
     CHECK(prlimit(0, RLIMIT_FSIZE, NULL, &was) == 0 && setrlimit(RLIMIT_FSIZE, &was) == 0);
     CHECK(limits(RLIMIT_AS, 100 << 20) == -1 && errno == EPERM && limits(RLIMIT_DATA, 1 << 20) == -1 && errno == EPERM);
     page(); fork_and_page();
     // A child that will be another program may have what it likes: here it only stays as it is.
-    CHECK(limits(RLIMIT_NOFILE, 16) == 0 && limits(RLIMIT_MEMLOCK, 0) == 0 && limits(RLIMIT_NPROC, 1000) == 0 && limits(RLIMIT_STACK, 1 << 20) == 0);
+    CHECK(limits(RLIMIT_NOFILE, 16) == 0 && limits(RLIMIT_MEMLOCK, 0) == 0 && limits(RLIMIT_NPROC, 1000) == 0
+        && limits(RLIMIT_STACK, 1 << 20) == 0);
     CHECK(limits(RLIMIT_CORE, 0) == 0 && limits(RLIMIT_CPU, 1000) == 0);
     page(); fork_and_page();
 }"#;

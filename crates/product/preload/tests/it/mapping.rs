@@ -5,7 +5,12 @@ use crate::common::{check, check_paged, everywhere, good, in_shell, program, wit
 programs! {
     large_private_anonymous_mappings_are_managed_and_no_others = check r#"
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
-static void *map(size_t n, int flags, int fd) { void *p = mmap(NULL, n, 3, flags, fd, 0); CHECK(p != MAP_FAILED); *(char *)p = 1; return p; }
+static void *map(size_t n, int flags, int fd) {
+    void *p = mmap(NULL, n, 3, flags, fd, 0);
+    CHECK(p != MAP_FAILED);
+    *(char *)p = 1;
+    return p;
+}
 int main(int argc, char **argv) {
     CHECK(MANAGED(map(32 << 10, ANON, -1)) && MANAGED(map(1 << 20, ANON | MAP_NORESERVE, -1)));
     CHECK(!MANAGED(map(28 << 10, ANON, -1)) && !MANAGED(map(1 << 20, MAP_SHARED | MAP_ANONYMOUS, -1)));
@@ -62,7 +67,8 @@ int main(int argc, char **argv) {
     char *away = (char *)0x100000000000;
     CHECK(mremap(r + N, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, away) == away && *away == 0 && dies(r + N));
     char *u = mmap(NULL, P, 3, ANON, -1, 0); *u = 6;
-    CHECK(mremap(u, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, r + N) == r + N && r[N] == 6 && munmap(r + N, P) == 0 && dies(r + N));
+    CHECK(mremap(u, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, r + N) == r + N && r[N] == 6 && munmap(r + N, P) == 0
+        && dies(r + N));
     u = mmap(NULL, P, 3, ANON, -1, 0);
     CHECK(mremap(u, P, 8 * P, MREMAP_MAYMOVE) != MAP_FAILED);
     // over managed memory
@@ -95,7 +101,8 @@ int main(int argc, char **argv) {
     for (int d = 3; d < 1024; d++) { errno = 0; if (close(d) && d == ours) CHECK(errno == EBADF); }
     ALIVE;
     int other = open("/dev/null", O_RDONLY); CHECK(dup2(other, 899) == 899 && dup2(other, 901) == 901);
-    CHECK(dup2(other, ours) == -1 && errno == EBADF && dup3(other, ours, 0) == -1 && errno == EBADF && dup2(ours, ours) == -1);
+    CHECK(dup2(other, ours) == -1 && errno == EBADF && dup3(other, ours, 0) == -1 && errno == EBADF
+        && dup2(ours, ours) == -1);
     ALIVE;
     CHECK(close_range(3, ~0u, 0) == 0); ALIVE;
     CHECK(fcntl(899, F_GETFD) == -1 && fcntl(901, F_GETFD) == -1 && fcntl(other, F_GETFD) == -1);
@@ -104,7 +111,8 @@ int main(int argc, char **argv) {
     closefrom(3); ALIVE;
     CHECK(syscall(SYS_close, ours) == -1 && errno == EBADF && syscall(SYS_close_range, 3, ~0u, 0) == 0); ALIVE;
     CHECK(close(77) == -1 && errno == EBADF && dup2(77, 77) == -1 && errno == EBADF);
-    CHECK(dup(ours) == -1 && errno == EBADF && fcntl(ours, F_DUPFD, 0) == -1 && fcntl(ours, F_GETFD) == -1 && errno == EBADF);
+    CHECK(dup(ours) == -1 && errno == EBADF && fcntl(ours, F_DUPFD, 0) == -1 && fcntl(ours, F_GETFD) == -1
+        && errno == EBADF);
     CHECK(dup2(ours, other) == -1 && fcntl(ours, F_SETFD, FD_CLOEXEC) == -1); ALIVE;
     pid_t child = fork(); int status;
     if (child == 0) { closefrom(3); ALIVE; _exit(0); }
@@ -145,7 +153,9 @@ int main(void) {
 #include <setjmp.h>
 enum { N = 1 << 20 };
 static sigjmp_buf back;
-static void caught(int signal, siginfo_t *info, void *context) { siglongjmp(back, info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR ? 1 : 2); }
+static void caught(int signal, siginfo_t *info, void *context) {
+    siglongjmp(back, info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR ? 1 : 2);
+}
 int main(void) {
     struct sigaction act = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
     sigaction(SIGSEGV, &act, NULL);
@@ -178,8 +188,8 @@ int main(void) {
     CHECK(mlock2(p, P, 77) == -1 && errno == EINVAL);
     CHECK(mlock(p, P) == 0 && mlock(p, P) == 0 && madvise(p, P, MADV_DONTNEED) == -1 && errno == EINVAL);
     CHECK(munlock(p, P) == 0 && madvise(p, P, MADV_DONTNEED) == 0 && p[0] == 0);
-    int known[] = {MADV_NORMAL, MADV_DONTNEED, MADV_WILLNEED, MADV_FREE, MADV_COLD, MADV_PAGEOUT, MADV_DONTDUMP, MADV_DODUMP,
-                   MADV_HUGEPAGE, MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK};
+    int known[] = {MADV_NORMAL, MADV_DONTNEED, MADV_WILLNEED, MADV_FREE, MADV_COLD, MADV_PAGEOUT, MADV_DONTDUMP,
+        MADV_DODUMP, MADV_HUGEPAGE, MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK};
     for (int i = 0; i < sizeof known / sizeof *known; i++) {
         CHECK(madvise(p, 4 * P, known[i]) == 0);
         errno = 0;
@@ -198,7 +208,11 @@ int main(void) {
 enum { N = 1 << 20 };
 static sigjmp_buf back;
 static void caught(int signal) { siglongjmp(back, 1); }
-static char *map(int fill) { char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); memset(p, fill, N); return p; }
+static char *map(int fill) {
+    char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, fill, N);
+    return p;
+}
 int main(void) {
     signal(SIGSEGV, caught);
     char *kept = map(1), *wiped = map(2), *gone = map(3);
@@ -221,7 +235,8 @@ enum { N = 1 << 20 };
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 int main(int argc, char **argv) {
     // Java, sbcl, GHC, Go
-    char *wish[] = {(char *)0x100000000, (char *)0x700000000, (char *)0x1000000000, (char *)0x4200000000, (char *)0xc000000000};
+    char *wish[] = {
+        (char *)0x100000000, (char *)0x700000000, (char *)0x1000000000, (char *)0x4200000000, (char *)0xc000000000};
     for (int i = 0; i < 5; i++) {
         char *p = mmap(wish[i], 64 * N, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
         CHECK(p == wish[i] && mmap(p + N, N, 3, ANON | MAP_FIXED, -1, 0) == p + N);
@@ -246,7 +261,8 @@ int main(int argc, char **argv) {
     CHECK(ftruncate(fd, N) == 0 && pwrite(fd, "file", 4, P) == 4);
     char *p = mmap(NULL, 4 * N, 3, ANON, -1, 0);
     memset(p, 1, 4 * N);
-    char *a = mmap(p + N, N, 3, MAP_SHARED | MAP_FIXED, fd, 0), *b = mmap(p + 2 * N, N, 3, MAP_SHARED | MAP_FIXED, fd, 0);
+    char *a = mmap(p + N, N, 3, MAP_SHARED | MAP_FIXED, fd, 0),
+         *b = mmap(p + 2 * N, N, 3, MAP_SHARED | MAP_FIXED, fd, 0);
     CHECK(a == p + N && b == p + 2 * N && !strcmp(a + P, "file") && !strcmp(b + P, "file"));
     strcpy(a + P, "both"); CHECK(!strcmp(b + P, "both") && p[N - 1] == 1 && p[3 * N] == 1);
     CHECK(madvise(p, 4 * N, MADV_WILLNEED) == 0 && mprotect(p, 4 * N, PROT_READ) == 0 && mprotect(p, 4 * N, 3) == 0);
@@ -322,7 +338,8 @@ programs! {
 #include <sys/uio.h>
 enum { P = 4096, PAGES = 4096 };
 static long advise(int by_number, int fd, struct iovec *parts, long count, int advice, long flags) {
-    return by_number ? syscall(SYS_process_madvise, fd, parts, count, advice, flags) : process_madvise(fd, parts, count, advice, flags);
+    return by_number ? syscall(SYS_process_madvise, fd, parts, count, advice, flags)
+                     : process_madvise(fd, parts, count, advice, flags);
 }
 int main(void) {
     char *p = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), outside[2] = {1, 2};
@@ -351,6 +368,7 @@ int main(void) {
         CHECK(advise(i % 2, 0, parts, 1, MADV_DONTNEED, 0) == -1 && errno == EBADF);
     }
     kill(child, SIGKILL);
+    return 0;
 }"#;
 }
 

@@ -16,7 +16,10 @@ enum { P = 4096, READ = 8, BUFFERS = 4, OTHER = 2 << 20 };
 static char *other; static volatile int done;
 static void *press(void *none) {
     unsigned long long state = 1;
-    while (!done) { state = state * 6364136223846793005ull + 1442695040888963407ull; other[(state >> 33) % (OTHER / P) * P]++; }
+    while (!done) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        other[(state >> 33) % (OTHER / P) * P]++;
+    }
     return NULL;
 }
 // While the kernel fills a buffer, its rights change, and a child inherits it.
@@ -63,7 +66,8 @@ int main(int argc, char **argv) {
         while (filled) usleep(500);
         for (int page = 0; page < READ; page++) {
             int bad = 0;
-            for (int b = 0; b < P; b += 8) bad |= *(unsigned long *)(buffer + page * P + b) != (at + page * P + b) * 0x9e3779b97f4a7c15ul;
+            for (int b = 0; b < P; b += 8)
+                bad |= *(unsigned long *)(buffer + page * P + b) != (at + page * P + b) * 0x9e3779b97f4a7c15ul;
             wrong += bad;
         }
     }

@@ -120,7 +120,11 @@ int main(void) {
 enum { P = 4096 };
 static char *p; static volatile int over;
 static void *change(void *x) { for (int i = 0; !over; i++) CHECK(mprotect(p, 16 * P, i & 1 ? 3 : 1) == 0); return x; }
-static int can_write(char *at) { int null = open("/dev/zero", O_RDONLY), can = read(null, at, 1) == 1; close(null); return can; }
+static int can_write(char *at) {
+    int null = open("/dev/zero", O_RDONLY), can = read(null, at, 1) == 1;
+    close(null);
+    return can;
+}
 int main(void) {
     pthread_t thread;
     p = mmap(NULL, 16 * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -159,6 +163,7 @@ int main(int argc, char **argv) {
     pthread_t threads[T];
     for (uintptr_t i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, turns, (void *)i) == 0);
     for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    return 0;
 }"#;
     let Some(program) = program("compacted", source) else { return };
     let over = AtomicBool::new(false);

@@ -12,24 +12,37 @@ const RAM: u64 = 4 << 20;
 const RING: &str = r#"
 #include <linux/io_uring.h>
 enum { P = 4096, BUFFERS = 64, LEN = 4 * P, OTHER = 12 << 20 };
-static int ring; static unsigned *tail, *mask, *array, *chead, *ctail, *cmask; static struct io_uring_sqe *sqes; static struct io_uring_cqe *cqes;
+static int ring;
+static unsigned *tail, *mask, *array, *chead, *ctail, *cmask;
+static struct io_uring_sqe *sqes;
+static struct io_uring_cqe *cqes;
 static int begin(void) {
     struct io_uring_params p = {0};
     ring = syscall(SYS_io_uring_setup, 8, &p);
     if (ring < 0) { fprintf(stderr, "no io_uring\n"); _exit(77); }
     char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQ_RING);
-    char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof *cqes, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_CQ_RING);
+    char *cq =
+        mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof *cqes, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_CQ_RING);
     sqes = mmap(NULL, p.sq_entries * sizeof *sqes, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
     CHECK(sq != MAP_FAILED && cq != MAP_FAILED && sqes != MAP_FAILED);
-    tail = (void *)(sq + p.sq_off.tail); mask = (void *)(sq + p.sq_off.ring_mask); array = (void *)(sq + p.sq_off.array);
-    chead = (void *)(cq + p.cq_off.head); ctail = (void *)(cq + p.cq_off.tail); cmask = (void *)(cq + p.cq_off.ring_mask);
+    tail = (void *)(sq + p.sq_off.tail);
+    mask = (void *)(sq + p.sq_off.ring_mask);
+    array = (void *)(sq + p.sq_off.array);
+    chead = (void *)(cq + p.cq_off.head);
+    ctail = (void *)(cq + p.cq_off.tail);
+    cmask = (void *)(cq + p.cq_off.ring_mask);
     cqes = (void *)(cq + p.cq_off.cqes);
     return ring;
 }
 static void transfer(int op, int fd, int buffer, char *at, long offset) {
     unsigned t = *tail, i = t & *mask;
     memset(&sqes[i], 0, sizeof *sqes);
-    sqes[i].opcode = op; sqes[i].fd = fd; sqes[i].addr = (uintptr_t)at; sqes[i].len = LEN; sqes[i].off = offset; sqes[i].buf_index = buffer;
+    sqes[i].opcode = op;
+    sqes[i].fd = fd;
+    sqes[i].addr = (uintptr_t)at;
+    sqes[i].len = LEN;
+    sqes[i].off = offset;
+    sqes[i].buf_index = buffer;
     array[i] = i;
     __atomic_store_n(tail, t + 1, __ATOMIC_RELEASE);
     CHECK(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
@@ -46,7 +59,13 @@ static void make(void) {
 }
 static void fill(char *p, int x) { for (int i = 0; i < LEN; i++) p[i] = x + i / P; }
 static int filled(char *p, int x) { for (int i = 0; i < LEN; i++) if (p[i] != (char)(x + i / P)) return 0; return 1; }
-static int file(void) { char name[] = "/var/tmp/coldframe-ring-XXXXXX"; int fd = mkstemp(name); CHECK(fd >= 0); unlink(name); return fd; }
+static int file(void) {
+    char name[] = "/var/tmp/coldframe-ring-XXXXXX";
+    int fd = mkstemp(name);
+    CHECK(fd >= 0);
+    unlink(name);
+    return fd;
+}
 /// Through the buffers to a file and back, while everything that may leave RAM does.
 static void round_trips(int fd, int rounds) {
     for (int round = 0; round < rounds; round++) {
@@ -94,8 +113,10 @@ int main(void) {
         struct io_uring_rsrc_register sparse = {.nr = BUFFERS, .flags = 1};
         CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS2, &sparse, sizeof sparse) == 0);
         for (int half = 0; half < 2; half++) {
-            struct io_uring_rsrc_update2 update = {.offset = half * BUFFERS / 2, .data = (uintptr_t)(vectors + half * BUFFERS / 2), .nr = BUFFERS / 2};
-            CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof update) == BUFFERS / 2);
+            struct io_uring_rsrc_update2 update = {
+                .offset = half * BUFFERS / 2, .data = (uintptr_t)(vectors + half * BUFFERS / 2), .nr = BUFFERS / 2};
+            CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof update)
+                == BUFFERS / 2);
         }
         round_trips(fd, 3);
         close(ring); begin();
@@ -122,9 +143,11 @@ int main(void) {
     for (int again = 0; again < 10; again++) {
         for (int b = 0; b < BUFFERS; b++) fill(buffers + b * LEN, again + b);
         CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
-        usleep(50000); for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_WRITE_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        usleep(50000);
+        for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_WRITE_FIXED, fd, b, buffers + b * LEN, b * LEN);
         for (int b = 0; b < BUFFERS; b++) memset(buffers + b * LEN, 0xee, LEN);
-        usleep(50000); for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_READ_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        usleep(50000);
+        for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_READ_FIXED, fd, b, buffers + b * LEN, b * LEN);
         usleep(50000); for (int b = 0; b < BUFFERS; b++) CHECK(filled(buffers + b * LEN, again + b));
         round_trips(fd, again % 2);
         CHECK(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0);
@@ -172,7 +195,8 @@ int main(void) {
     struct iovec all[] = {{other, OTHER}, {buffers, LEN}};
     CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, all, 2) == -1 && errno == ENOMEM);
     // What was pinned before that is free again, or the half would not fit.
-    for (int i = 0; i < 4; i++) CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, all, 2) == -1 && errno == ENOMEM);
+    for (int i = 0; i < 4; i++)
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, all, 2) == -1 && errno == ENOMEM);
     int fd = file();
     CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
     round_trips(fd, 2);
@@ -209,7 +233,8 @@ int main(void) {{
         for (int b = 0; b < BUFFERS; b++) CHECK(pread(map, &before[b], 8, (uintptr_t)(buffers + b * LEN) / P * 8) == 8);
         press(); press();
         for (int b = 0; b < BUFFERS; b++) CHECK(pread(map, &after[b], 8, (uintptr_t)(buffers + b * LEN) / P * 8) == 8);
-        for (int b = 0; b < BUFFERS; b++) CHECK(before[b] >> 63 && (before[b] & ((1ul << 55) - 1)) == (after[b] & ((1ul << 55) - 1)));
+        for (int b = 0; b < BUFFERS; b++)
+            CHECK(before[b] >> 63 && (before[b] & ((1ul << 55) - 1)) == (after[b] & ((1ul << 55) - 1)));
         close(map);
         CHECK(none_of(space) == 0);
     }}
@@ -246,13 +271,19 @@ int main(void) {
     int ends[2]; CHECK(pipe(ends) == 0);
     for (int round = 0; round < 6; round++) {
         press();
-        provided->bufs[round].addr = (uintptr_t)(buffers + round * LEN); provided->bufs[round].len = LEN; provided->bufs[round].bid = round;
+        provided->bufs[round].addr = (uintptr_t)(buffers + round * LEN);
+        provided->bufs[round].len = LEN;
+        provided->bufs[round].bid = round;
         __atomic_store_n(&provided->tail, round + 1, __ATOMIC_RELEASE);
         press();
         fill(buffers + BUFFERS / 2 * LEN, round); CHECK(write(ends[1], buffers + BUFFERS / 2 * LEN, LEN) == LEN);
         unsigned t = *tail, i = t & *mask;
         memset(&sqes[i], 0, sizeof *sqes);
-        sqes[i].opcode = IORING_OP_READ; sqes[i].fd = ends[0]; sqes[i].len = LEN; sqes[i].flags = IOSQE_BUFFER_SELECT; sqes[i].buf_group = 7;
+        sqes[i].opcode = IORING_OP_READ;
+        sqes[i].fd = ends[0];
+        sqes[i].len = LEN;
+        sqes[i].flags = IOSQE_BUFFER_SELECT;
+        sqes[i].buf_group = 7;
         array[i] = i; __atomic_store_n(tail, t + 1, __ATOMIC_RELEASE);
         CHECK(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
         unsigned h = *chead; CHECK(cqes[h & *cmask].res == LEN && cqes[h & *cmask].flags >> 16 == round);
@@ -267,7 +298,10 @@ int main(void) {
 const BARE: &str = r#"
 static long bare(long number, long a, long b, long c, long d, long e, long f) {
     register long r10 asm("r10") = d, r8 asm("r8") = e, r9 asm("r9") = f; long result;
-    asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+    asm volatile("syscall"
+        : "=a"(result)
+        : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+        : "rcx", "r11", "memory");
     if (result < 0) { errno = -result; return -1; }
     return result;
 }

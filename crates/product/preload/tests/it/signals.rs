@@ -14,7 +14,11 @@ enum { P = 4096, GAPS = 1 << 16 };
 static volatile unsigned beats, ended, waiting, ended_while_waiting;
 static unsigned gaps[GAPS];
 static long long last;
-static long long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000LL + t.tv_nsec / 1000; }
+static long long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
 static void beat(int s) { long long t = now(); if (last && beats < GAPS) gaps[beats] = t - last; last = t; beats++; }
 static void end(int s) { ended++; ended_while_waiting |= waiting; }
 static int by_size(const void *a, const void *b) { return *(unsigned *)a < *(unsigned *)b ? -1 : 1; }
@@ -46,7 +50,8 @@ int main(int argc, char **argv) {
     if (other) { kill(other, SIGKILL); waitpid(other, NULL, 0); }
     unsigned n = beats < GAPS ? beats : GAPS;
     qsort(gaps, n, sizeof *gaps, by_size);
-    printf("%u %u %u %u %u %u %u\n", most, beats, n ? gaps[n / 2] : 0, n ? gaps[n * 99 / 100] : 0, n ? gaps[n - 1] : 0, ended, ended_while_waiting);
+    printf("%u %u %u %u %u %u %u\n", most, beats, n ? gaps[n / 2] : 0, n ? gaps[n * 99 / 100] : 0, n ? gaps[n - 1] : 0,
+        ended, ended_while_waiting);
 }"#;
 
 struct Beats {
@@ -105,11 +110,14 @@ static void beat(int s) {
     unsigned k = __sync_fetch_and_add(&beats, 1) % PIECES, error = errno; unsigned char there[16];
     if (__sync_lock_test_and_set(&busy[k], 1)) return; /* another thread's handler is not done with it */
     char *p = pieces[k];
-    CHECK(mprotect(p + 3 * P, P, k & 1 ? PROT_READ : PROT_NONE) == 0 && mprotect(p + 3 * P, P, PROT_READ | PROT_WRITE) == 0);
-    CHECK(mincore(p, 16 * P, there) == 0 && madvise(p + 8 * P, 4 * P, MADV_DONTNEED) == 0 && msync(p, 16 * P, MS_ASYNC) == 0);
+    CHECK(mprotect(p + 3 * P, P, k & 1 ? PROT_READ : PROT_NONE) == 0
+        && mprotect(p + 3 * P, P, PROT_READ | PROT_WRITE) == 0);
+    CHECK(mincore(p, 16 * P, there) == 0 && madvise(p + 8 * P, 4 * P, MADV_DONTNEED) == 0
+        && msync(p, 16 * P, MS_ASYNC) == 0);
     if (k % 4 == 0) {
         CHECK(munmap(p, 32 * P) == 0);
-        pieces[k] = p = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(p != MAP_FAILED);
+        pieces[k] = p = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(p != MAP_FAILED);
     }
     p[0] = k; errno = error; __sync_lock_release(&busy[k]);
 }
@@ -125,8 +133,10 @@ static void *works(void *file) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    for (int k = 0; k < PIECES; k++) pieces[k] = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF}; struct itimerspec fast = {{0, 60000}, {0, 60000}};
+    for (int k = 0; k < PIECES; k++)
+        pieces[k] = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+    struct itimerspec fast = {{0, 60000}, {0, 60000}};
     timer_t timer; pthread_t other; end = time(NULL) + 4;
     CHECK(signal(SIGPROF, beat) != SIG_ERR && timer_create(CLOCK_MONOTONIC, &e, &timer) == 0);
     if (argc > 1) CHECK(pthread_create(&other, NULL, works, argv[0]) == 0);
@@ -218,7 +228,8 @@ static void *forks(void *none) {
 int main(void) {
     alarm(60);
     for (int i = 0; i < 300; i++) CHECK(pthread_atfork(nothing, nothing, nothing) == 0); // looks for them longer
-    struct sigaction action = {.sa_handler = gust, .sa_flags = SA_RESTART}; CHECK(sigaction(SIGRTMIN + 4, &action, NULL) == 0);
+    struct sigaction action = {.sa_handler = gust, .sa_flags = SA_RESTART};
+    CHECK(sigaction(SIGRTMIN + 4, &action, NULL) == 0);
     pthread_t threads[T];
     for (int i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, forks, NULL) == 0);
     for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);

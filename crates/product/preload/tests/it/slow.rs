@@ -80,7 +80,8 @@ fn no_byte_is_wrong_for_threads_the_kernel_and_children() {
 const WIPED: &str = r#"
 int main(void) {
     enum { LEN = 1 << 20 };
-    char *at = mmap(NULL, LEN, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(at) && !madvise(at, LEN, MADV_WIPEONFORK));
+    char *at = mmap(NULL, LEN, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(MANAGED(at) && !madvise(at, LEN, MADV_WIPEONFORK));
     memset(at, 1, LEN);
     for (int depth = 0; depth < 3; depth++) {
         int pid = fork(), status;
@@ -88,6 +89,7 @@ int main(void) {
         for (int i = 0; i < LEN; i++) CHECK(at[i] == 0);
         memset(at, 2 + depth, LEN);
     }
+    return 0;
 }
 "#;
 
@@ -203,7 +205,10 @@ int main(void) {
     CHECK(!syscall(SYS_madvise, at, 8 * P, MADV_DONTNEED) && at[0] == 0);
     at[P] = 3;
     int status, pid = fork();
-    if (!pid) { for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == (i == 1 ? 3 : i < 8 ? 0 : i < 16 ? 2 : 1)); _exit(0); }
+    if (!pid) {
+        for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == (i == 1 ? 3 : i < 8 ? 0 : i < 16 ? 2 : 1));
+        _exit(0);
+    }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     for (int i = 16; i < PAGES; i++) at[i * P] = 4;
     for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == (i == 1 ? 3 : i < 8 ? 0 : i < 16 ? 2 : 4));

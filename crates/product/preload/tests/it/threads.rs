@@ -8,9 +8,17 @@ const PRESS: &str = r#"
 #include <sched.h>
 enum { P = 4096, OTHER = 8 << 20 };
 static char *other;
-static void press(void) { if (!other) other = malloc(OTHER); CHECK(MANAGED(other)); for (int r = 0; r < 2; r++) for (int i = 0; i < OTHER; i += P) other[i]++; }
+static void press(void) {
+    if (!other) other = malloc(OTHER);
+    CHECK(MANAGED(other));
+    for (int r = 0; r < 2; r++)
+        for (int i = 0; i < OTHER; i += P) other[i]++;
+}
 static volatile int go;
-static void until(volatile int *word, int value) { for (int i = 0; i < 5000 && *word != value; i++) usleep(1000); CHECK(*word == value); }
+static void until(volatile int *word, int value) {
+    for (int i = 0; i < 5000 && *word != value; i++) usleep(1000);
+    CHECK(*word == value);
+}
 "#;
 
 fn check_pressed(name: &str, main: &str) {
@@ -21,13 +29,20 @@ programs! {
     a_word_that_the_kernel_clears_at_the_end_of_a_thread_is_cleared_though_its_page_would_be_out = check_pressed r#"
 struct word { char a[2 * P]; volatile int tid; char b[2 * P]; };
 static int child(void *x) { while (!go) usleep(1000); syscall(SYS_exit, 0); return 0; }
-static void *own(void *word) { syscall(SYS_set_tid_address, word); while (go != 2) usleep(1000); syscall(SYS_exit, 0); return NULL; }
+static void *own(void *word) {
+    syscall(SYS_set_tid_address, word);
+    while (go != 2) usleep(1000);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
 int main(void) {
-    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID
+        | CLONE_CHILD_CLEARTID;
     // Its page cannot be in RAM by chance: only the kernel touches it after the pressure, which the page table shows.
     for (int k = 0; k < 5; k++) {
         go = 0;
-        struct word *w = malloc(sizeof *w); char *stack = mmap(NULL, 64 << 10, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        struct word *w = malloc(sizeof *w);
+        char *stack = mmap(NULL, 64 << 10, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
         w->tid = -1;
         CHECK(clone(child, stack + (64 << 10), flags, NULL, (void *)&w->tid, NULL, (void *)&w->tid) > 0);
         press(); go = 1; usleep(50000); until(&w->tid, 0);
@@ -47,10 +62,21 @@ static void *waits(void *x) { while (!go) usleep(1000); return x; }
 static void *ends(void *x) { while (!go) usleep(1000); pthread_exit(x); }
 static int pipes[2];
 // Waits and ends far from the top of its stack, where the control block is.
-static void *leaves(void *x) { volatile char deep[16 << 10]; deep[0] = 1; syscall(SYS_read, pipes[0], deep, 1); syscall(SYS_exit, 0); return NULL; }
+static void *leaves(void *x) {
+    volatile char deep[16 << 10];
+    deep[0] = 1;
+    syscall(SYS_read, pipes[0], deep, 1);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
 static void cleanup(void *x) { ++*(int *)x; }
 static int cleaned;
-static void *cancelled(void *x) { pthread_cleanup_push(cleanup, &cleaned); for (;;) pause(); pthread_cleanup_pop(0); return NULL; }
+static void *cancelled(void *x) {
+    pthread_cleanup_push(cleanup, &cleaned);
+    for (;;) pause();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
 int main(void) {
     char *stacks[N];
     for (int i = 0; i < N; i++) { stacks[i] = aligned_alloc(P, S); CHECK(MANAGED(stacks[i])); }
@@ -85,9 +111,16 @@ int main(void) {
 programs! {
     the_next_owner_of_a_robust_mutex_learns_of_the_last_ones_death = check_pressed r#"
 struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };
-static void *dies(void *m) { CHECK(pthread_mutex_lock(m) == 0); __atomic_fetch_add(&go, 1, __ATOMIC_SEQ_CST); while (go < 100) usleep(1000); return NULL; }
+static void *dies(void *m) {
+    CHECK(pthread_mutex_lock(m) == 0);
+    __atomic_fetch_add(&go, 1, __ATOMIC_SEQ_CST);
+    while (go < 100) usleep(1000);
+    return NULL;
+}
 int main(void) {
-    pthread_mutexattr_t a; pthread_mutexattr_init(&a); CHECK(pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST) == 0);
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    CHECK(pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST) == 0);
     enum { N = 6 };
     for (int round = 0; round < 4; round++) {
         struct big *all[N]; pthread_t threads[N]; go = 0;
@@ -116,7 +149,8 @@ struct entry { struct robust_list list; char a[2 * P]; unsigned word; char b[2 *
 static struct robust_list_head *head; static struct entry *entry[3];
 static void *dies(void *by_call) {
     *head = (struct robust_list_head){{&entry[0]->list}, offsetof(struct entry, word), NULL};
-    for (int i = 0; i < 3; i++) entry[i]->list.next = i < 2 ? &entry[i + 1]->list : &head->list, entry[i]->word = syscall(SYS_gettid);
+    for (int i = 0; i < 3; i++)
+        entry[i]->list.next = i < 2 ? &entry[i + 1]->list : &head->list, entry[i]->word = syscall(SYS_gettid);
     CHECK(syscall(SYS_set_robust_list, head, sizeof *head) == 0);
     press();
     if (by_call) syscall(SYS_exit, 0);
@@ -126,15 +160,23 @@ int main(void) {
     head = malloc(4 * P);
     for (int i = 0; i < 3; i++) entry[i] = malloc(sizeof *entry[i]);
     for (long round = 0; round < 200; round++) {
-        pthread_t thread; CHECK(pthread_create(&thread, NULL, dies, (void *)(round & 1)) == 0 && pthread_join(thread, NULL) == 0);
-        for (int i = 0; i < 3; i++) { for (int k = 0; k < 1000 && !(entry[i]->word & FUTEX_OWNER_DIED); k++) usleep(1000); CHECK(entry[i]->word == FUTEX_OWNER_DIED); }
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, dies, (void *)(round & 1)) == 0 && pthread_join(thread, NULL) == 0);
+        for (int i = 0; i < 3; i++) {
+            for (int k = 0; k < 1000 && !(entry[i]->word & FUTEX_OWNER_DIED); k++) usleep(1000);
+            CHECK(entry[i]->word == FUTEX_OWNER_DIED);
+        }
     }
 }"#;
 
     a_futex_call_writes_a_word_though_its_page_is_out = check_pressed r#"
 #include <linux/futex.h>
 static char *at; static unsigned *lock;
-static void *takes(void *x) { CHECK(syscall(SYS_futex, lock, FUTEX_LOCK_PI, 0, NULL, NULL, 0) == 0); CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0); return x; }
+static void *takes(void *x) {
+    CHECK(syscall(SYS_futex, lock, FUTEX_LOCK_PI, 0, NULL, NULL, 0) == 0);
+    CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0);
+    return x;
+}
 int main(void) {
     at = calloc(8, P), lock = (unsigned *)(at + 2 * P); unsigned *other = (unsigned *)(at + 6 * P);
     for (int i = 1; i <= 4; i++) {
@@ -142,7 +184,9 @@ int main(void) {
         press(); CHECK(syscall(SYS_futex, lock, i & 1 ? FUTEX_LOCK_PI : FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0) == 0);
         CHECK(pthread_create(&thread, NULL, takes, NULL) == 0); usleep(20000);
         press(); CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0 && pthread_join(thread, NULL) == 0);
-        press(); CHECK(syscall(SYS_futex, at, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)) == 0 && *other == 3 * i);
+        press();
+        CHECK(syscall(SYS_futex, at, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)) == 0
+            && *other == 3 * i);
         press(); CHECK(syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PI, 1, 1L, lock, 0) == 0 && *lock == 0);
     }
 }"#;
@@ -154,12 +198,19 @@ fn a_mutex_with_priority_inheritance_is_taken_while_pages_leave() {
 struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };
 static struct big *all; static volatile int count, done;
 static void *takes(void *none) {
-    for (int i = 0; i < 4000; i++) { CHECK(pthread_mutex_lock(&all->m) == 0); count++; if (i % 8 == 0) sched_yield(); CHECK(pthread_mutex_unlock(&all->m) == 0); }
+    for (int i = 0; i < 4000; i++) {
+        CHECK(pthread_mutex_lock(&all->m) == 0);
+        count++;
+        if (i % 8 == 0) sched_yield();
+        CHECK(pthread_mutex_unlock(&all->m) == 0);
+    }
     return NULL;
 }
 static void *presses(void *none) { while (!done) press(); return NULL; }
 int main(void) {
-    pthread_mutexattr_t a; pthread_mutexattr_init(&a); CHECK(pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT) == 0);
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    CHECK(pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT) == 0);
     all = malloc(sizeof *all); CHECK(MANAGED(all) && pthread_mutex_init(&all->m, &a) == 0);
     pthread_t threads[4], presser; CHECK(pthread_create(&presser, NULL, presses, NULL) == 0);
     for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, takes, NULL) == 0);
@@ -178,7 +229,11 @@ int main(void) {
 fn a_program_whose_last_thread_ends_by_the_system_call_alone_ends() {
     let source = r#"
 static void *slow(void *x) { usleep(100000); syscall(SYS_exit, 9); return NULL; }
-static void ends(pid_t child) { int status; CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status)); printf("%d\n", WEXITSTATUS(status)); }
+static void ends(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    printf("%d\n", WEXITSTATUS(status));
+}
 int main(void) {
     char *p = malloc(8 << 20); memset(p, 1, 8 << 20);
     for (int way = 0; way < 3; way++) {
@@ -208,8 +263,12 @@ fn the_smallest_stack_and_a_coroutines_are_enough() {
 enum { P = 4096, BIG = 5 << 20, CO = 8 << 10 };
 static void calls(void) {
     for (int k = 0; k < 3; k++) {
-        volatile char *volatile p = malloc(BIG); CHECK(MANAGED(p)); for (int i = 0; i < BIG; i += 16 * P) p[i] = k; free((void *)p);
-        char *volatile m = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(m));
+        volatile char *volatile p = malloc(BIG);
+        CHECK(MANAGED(p));
+        for (int i = 0; i < BIG; i += 16 * P) p[i] = k;
+        free((void *)p);
+        char *volatile m = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(MANAGED(m));
         for (int i = 0; i < 1 << 20; i += P) m[i] = k;
         CHECK(mprotect(m, 8 * P, PROT_READ) == 0 && mprotect(m, 8 * P, PROT_READ | PROT_WRITE) == 0);
         CHECK(mlock(m + 16 * P, 4 * P) == 0 && munlock(m + 16 * P, 4 * P) == 0);
@@ -227,7 +286,8 @@ int main(void) {
     for (int i = 0; i < N; i++) CHECK(pthread_create(&threads[i], &a, thread, NULL) == 0);
     for (int i = 0; i < N; i++) pthread_join(threads[i], NULL);
     /* Below a guard page. */
-    char *stack = mmap(NULL, P + CO, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0); CHECK(mprotect(stack + P, CO, PROT_READ | PROT_WRITE) == 0);
+    char *stack = mmap(NULL, P + CO, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    CHECK(mprotect(stack + P, CO, PROT_READ | PROT_WRITE) == 0);
     volatile int done = 0; getcontext(&back);
     if (!done++) {
         static ucontext_t own; getcontext(&own);
@@ -245,7 +305,10 @@ fn what_the_pager_works_with_is_not_on_a_stack_that_can_leave() {
     let main = r#"
 enum { P = 4096, N = 512, S = 64 << 10 };
 static char *big; static volatile int done;
-static void *churn(void *from) { for (unsigned i = (uintptr_t)from; !done; i = (i * 5 + 1) % N) big[(size_t)i * P]++; return NULL; }
+static void *churn(void *from) {
+    for (unsigned i = (uintptr_t)from; !done; i = (i * 5 + 1) % N) big[(size_t)i * P]++;
+    return NULL;
+}
 static void *changes(void *x) {
     char *own = x;
     for (int i = 0; i < 500; i++) {
@@ -256,7 +319,12 @@ static void *changes(void *x) {
     return NULL;
 }
 static void *maps(void *x) {
-    while (!done) { char *at = mmap(NULL, 256 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(at != MAP_FAILED); for (int i = 0; i < 256; i++) at[(size_t)i * P] = i; CHECK(munmap(at, 256 * P) == 0); }
+    while (!done) {
+        char *at = mmap(NULL, 256 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(at != MAP_FAILED);
+        for (int i = 0; i < 256; i++) at[(size_t)i * P] = i;
+        CHECK(munmap(at, 256 * P) == 0);
+    }
     return NULL;
 }
 int main(void) {
@@ -265,7 +333,8 @@ int main(void) {
     pthread_t t[T], c[3];
     for (uintptr_t i = 0; i < 3; i++) CHECK(pthread_create(&c[i], NULL, i ? churn : maps, (void *)(i * 77)) == 0);
     for (int i = 0; i < T; i++) {
-        char *own = mmap(NULL, 64 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *stack = aligned_alloc(P, S);
+        char *own = mmap(NULL, 64 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+             *stack = aligned_alloc(P, S);
         pthread_attr_t how; pthread_attr_init(&how); CHECK(pthread_attr_setstack(&how, stack, S) == 0);
         CHECK(pthread_create(&t[i], &how, changes, own) == 0);
     }

@@ -1,5 +1,5 @@
-/* System calls without the C library. A pager that replaces its functions does not see them, but the kernel must find the
- * memory that they name. (Calls that change managed mappings by themselves are not covered, as the README says.) */
+/* System calls without the C library. A pager that replaces its functions does not see them, but the kernel must find
+ * the memory that they name. (Calls that change managed mappings by themselves are not covered, as the README says.) */
 #include "oracle.h"
 #include <linux/futex.h>
 #include <poll.h>
@@ -11,7 +11,10 @@ long bare(long number, long a, long b, long c, long d, long e, long f) {
     long result;
 #if defined __x86_64__
     register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall"
+        : "=a"(result)
+        : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+        : "rcx", "r11", "memory");
 #else
     register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
     register long x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
@@ -40,7 +43,8 @@ static void op_bare_file(void) {
     churn(300);
     must(call(library, SYS_pwrite64, file, at, len, 0) == len, "a bare pwrite");
     must(pread(file, scratch(), len, 0) == len, "reading back");
-    for (unsigned i = 0; i < r.n; i++) must(same(scratch() + (size_t)i * PAGE, PAGE, page(&r, i)->version, 0), "what a bare call wrote");
+    for (unsigned i = 0; i < r.n; i++)
+        must(same(scratch() + (size_t)i * PAGE, PAGE, page(&r, i)->version, 0), "what a bare call wrote");
     for (unsigned i = 0; i < r.n; i++) fill(scratch() + (size_t)i * PAGE, PAGE, first + i, 0);
     must(pwrite(file, scratch(), len, 0) == len, "writing the file");
     churn(300);
@@ -118,7 +122,8 @@ static void op_advise_self(void) {
         }
         parts[i] = (struct iovec){start(&r[i]), length(&r[i])};
     }
-    long done = one_in(2) ? process_madvise(self, parts, n, which, 0) : syscall(SYS_process_madvise, self, parts, n, which, 0);
+    long done =
+        one_in(2) ? process_madvise(self, parts, n, which, 0) : syscall(SYS_process_madvise, self, parts, n, which, 0);
     say(" advice %d parts %d %s %ld", which, n, outcome(done), done);
     say(" flags %s", outcome(process_madvise(self, parts, n, which, 64)));
     close(self);

@@ -1,5 +1,5 @@
-/* Programs that are started in every way there is print what they are: affinity, limits, rights, descriptors. The process
- * that starts them has used the pager before, in its first thread or in the one that starts them. */
+/* Programs that are started in every way there is print what they are: affinity, limits, rights, descriptors. The
+ * process that starts them has used the pager before, in its first thread or in the one that starts them. */
 #include "oracle.h"
 #include <limits.h>
 #include <linux/sched.h>
@@ -19,7 +19,9 @@ static char *const words[] = {"oracle", "-who", NULL};
 static void say_all(int from) {
     static char text[12000];
     size_t len = 0;
-    for (ssize_t n; len < sizeof text - 1 && ((n = read(from, text + len, sizeof text - 1 - len)) > 0 || (n < 0 && errno == EINTR));) len += n > 0 ? n : 0;
+    for (ssize_t n; len < sizeof text - 1
+        && ((n = read(from, text + len, sizeof text - 1 - len)) > 0 || (n < 0 && errno == EINTR));)
+        len += n > 0 ? n : 0;
     text[len] = 0;
     text[strcspn(text, "\n")] = 0;
     say("%s", text);
@@ -127,7 +129,8 @@ static void op_who(void) {
         return;
     }
     pthread_t thread;
-    must(pthread_create(&thread, NULL, start_there, &way) == 0 && pthread_join(thread, NULL) == 0, "a thread that starts a program");
+    must(pthread_create(&thread, NULL, start_there, &way) == 0 && pthread_join(thread, NULL) == 0,
+        "a thread that starts a program");
 }
 static void op_self(void) {
     churn(100);

@@ -318,7 +318,8 @@ static void op_served(void) {
         for (size_t at = 0; at < length(&r); at += 8) {
             uint64_t word;
             memcpy(&word, start(&r) + at, 8);
-            if (word != (from + at) * 0x9e3779b97f4a7c15u) wrong("a file that is served has other bytes at %zu of %zu", at, length(&r));
+            if (word != (from + at) * 0x9e3779b97f4a7c15u)
+                wrong("a file that is served has other bytes at %zu of %zu", at, length(&r));
         }
     }
     pressing = 0;

@@ -34,7 +34,8 @@ static int numbered(void *nothing) {
 }
 static void op_clone_words(void) {
     static char stack[256 << 10];
-    static const int some[] = {CLONE_PARENT_SETTID, CLONE_PIDFD, CLONE_CHILD_SETTID, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID, CLONE_PARENT_SETTID | CLONE_CHILD_SETTID, 0};
+    static const int some[] = {CLONE_PARENT_SETTID, CLONE_PIDFD, CLONE_CHILD_SETTID,
+        CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID, CLONE_PARENT_SETTID | CLONE_CHILD_SETTID, 0};
     if (depth >= 3) return;
     int way = below(3), flags = some[below(6)] | (one_in(3) ? CLONE_FILES : 0) | (one_in(4) ? CLONE_FS : 0);
     words = malloc(sizeof *words);
@@ -46,7 +47,8 @@ static void op_clone_words(void) {
     struct clone_args arguments = {.flags = flags, .exit_signal = SIGCHLD, .child_tid = (uintptr_t)&words->child};
     if (flags & CLONE_PIDFD) arguments.pidfd = (uintptr_t)&words->parent;
     if (flags & CLONE_PARENT_SETTID) arguments.parent_tid = (uintptr_t)&words->parent;
-    if (way == 0) child = clone(numbered, stack + sizeof stack, flags | SIGCHLD, NULL, &words->parent, NULL, &words->child);
+    if (way == 0)
+        child = clone(numbered, stack + sizeof stack, flags | SIGCHLD, NULL, &words->parent, NULL, &words->child);
 #if defined __x86_64__
     if (way == 1) child = syscall(SYS_clone, flags | SIGCHLD, 0, &words->parent, &words->child, 0);
 #else
@@ -59,10 +61,12 @@ static void op_clone_words(void) {
     children++;
     if (pick(&r, 60)) write_range(&r);
     children--;
-    if (flags & CLONE_PIDFD && child > 0) must(words->parent != 0x09090909 && close(words->parent) == 0, "a pidfd is stored");
+    if (flags & CLONE_PIDFD && child > 0)
+        must(words->parent != 0x09090909 && close(words->parent) == 0, "a pidfd is stored");
     if (flags & CLONE_PARENT_SETTID && child > 0) must(words->parent == child, "the child's number is stored");
     if (flags & CLONE_CHILD_SETTID) must(words->child == 0x09090909, "the child's word is the child's");
-    for (size_t i = 0; i < sizeof words->before; i++) must(words->before[i] == 9 && words->between[i] == 9 && words->after[i] == 9, "bytes beside words");
+    for (size_t i = 0; i < sizeof words->before; i++)
+        must(words->before[i] == 9 && words->between[i] == 9 && words->after[i] == 9, "bytes beside words");
     say_ended(child);
     say_outcome("file", close(shared_file));
     free(words);
@@ -103,7 +107,8 @@ static void *own_list(void *argument) {
     struct robust *r = argument;
     unsigned me = syscall(SYS_gettid);
     r->head = (struct robust_list_head){{&r->entry[0].list}, offsetof(struct entry, word), NULL};
-    for (int i = 0; i < 3; i++) r->entry[i].list.next = i < 2 ? &r->entry[i + 1].list : &r->head.list, r->entry[i].word = me;
+    for (int i = 0; i < 3; i++)
+        r->entry[i].list.next = i < 2 ? &r->entry[i + 1].list : &r->head.list, r->entry[i].word = me;
     must(syscall(SYS_set_robust_list, &r->head, sizeof r->head) == 0, "a list of the thread's own");
     churn(500);
     if (one_in(2)) syscall(SYS_exit, 0);
@@ -127,11 +132,14 @@ static void op_futex_writes(void) {
     unsigned *lock = (unsigned *)(at + 2 * PAGE), *other = (unsigned *)(at + 6 * PAGE);
     for (int i = 0; i < 3; i++) {
         churn(400);
-        say(" lock %s", outcome(syscall(SYS_futex, lock, one_in(2) ? FUTEX_LOCK_PI : FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0)));
+        say(" lock %s",
+            outcome(syscall(SYS_futex, lock, one_in(2) ? FUTEX_LOCK_PI : FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0)));
         churn(400);
         say(" unlock %s", outcome(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0)));
         churn(400);
-        say(" op %s", outcome(syscall(SYS_futex, lock, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0))));
+        say(" op %s",
+            outcome(
+                syscall(SYS_futex, lock, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0))));
         churn(400);
         say(" requeue %s", outcome(syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PI, 1, 1L, lock, 0)));
         say(" words %u %u", *lock, *other);
@@ -139,11 +147,12 @@ static void op_futex_writes(void) {
     free(at);
 }
 
-/* Rights that a thread changes while another one forks: the child has one or the other, and so has what it maps there. */
+/* Rights that a thread changes while another one forks: the child has one or the other, and so has what it maps. */
 static unsigned char *changing;
 static volatile int over;
 static void *change(void *nothing) {
-    for (int i = 0; !over; i++) must(mprotect(changing, 16 * PAGE, i & 1 ? RW : PROT_READ) == 0, "mprotect beside a fork");
+    for (int i = 0; !over; i++)
+        must(mprotect(changing, 16 * PAGE, i & 1 ? RW : PROT_READ) == 0, "mprotect beside a fork");
     return NULL;
 }
 static void op_change_forks(void) {

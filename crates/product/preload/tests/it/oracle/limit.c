@@ -1,5 +1,5 @@
-/* Things that a process may give up: users and groups, the root folder, descriptors, limits, processors. Each in a child,
- * which then continues to use memory and forks again. */
+/* Things that a process may give up: users and groups, the root folder, descriptors, limits, processors. Each in a
+ * child, which then continues to use memory and forks again. */
 #include "oracle.h"
 #include <grp.h>
 #include <linux/capability.h>
@@ -152,8 +152,8 @@ static void few_descriptors(void) {
 }
 static void op_few_descriptors(void) { in_child(few_descriptors); }
 
-/* The pager may refuse this call, because its own file may be longer. A granted limit holds for the program's files, but
- * not for the pager's. */
+/* The pager may refuse this call, because its own file may be longer. A granted limit holds for the program's files,
+ * but not for the pager's. */
 static void small_files(void) {
     /* More than this program prints. */
     enum { MOST = 1 << 20 };
@@ -194,7 +194,8 @@ static void filtered(void) {
     enum { N = sizeof forbidden / sizeof *forbidden };
     struct sock_filter filter[N + 3];
     filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < N; i++) filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], N - i, 0);
+    for (int i = 0; i < N; i++)
+        filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], N - i, 0);
     filter[N + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     filter[N + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     struct sock_fprog program = {N + 3, filter};

@@ -1,5 +1,5 @@
-/* oracle SEED STEPS [WITHOUT]: runs STEPS random steps. Classes of operations in WITHOUT (`fork,signal`) are left out; the
- * other steps keep their random numbers. */
+/* oracle SEED STEPS [WITHOUT]: runs STEPS random steps. Classes of operations in WITHOUT (`fork,signal`) are left out;
+ * the other steps keep their random numbers. */
 #include "oracle.h"
 
 int depth;
@@ -7,8 +7,8 @@ const char *myself, *without = "";
 static unsigned char plain[SCRATCH];
 unsigned char *scratch(void) { return plain; }
 
-static const struct op *const groups[] = {map_ops, heap_ops, io_ops, ring_ops, process_ops, thread_ops, signal_ops, stack_ops, limit_ops, storm_ops,
-    narrow_ops, bare_ops, child_ops, kernel_ops, NULL};
+static const struct op *const groups[] = {map_ops, heap_ops, io_ops, ring_ops, process_ops, thread_ops, signal_ops,
+    stack_ops, limit_ops, storm_ops, narrow_ops, bare_ops, child_ops, kernel_ops, NULL};
 
 static int left_out(const char *class) {
     size_t len = strlen(class);

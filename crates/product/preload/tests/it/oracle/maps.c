@@ -64,7 +64,8 @@ static void op_map(void) {
     if (one_in(6)) more |= MAP_POPULATE;
     unsigned char *hint = NULL;
     if (one_in(3)) { /* only a hint: the answer is not compared */
-        hint = (unsigned char *)(one_in(2) ? 0x300000000 + (uintptr_t)below(1 << 20) * PAGE : 0x7e0000000000 + (uintptr_t)below(1 << 20) * PAGE);
+        hint = (unsigned char *)(one_in(2) ? 0x300000000 + (uintptr_t)below(1 << 20) * PAGE
+                                           : 0x7e0000000000 + (uintptr_t)below(1 << 20) * PAGE);
     }
     uint32_t first = 0;
     unsigned char *at = map(hint, n, prot, source, more, &first);
@@ -73,7 +74,8 @@ static void op_map(void) {
     if (at == MAP_FAILED) return;
     must((uintptr_t)at % PAGE == 0, "a mapping starts at a page");
     for (struct slab *s = slabs; s < slabs + SLABS; s++)
-        must(!s->n || at + (size_t)n * PAGE <= s->at || s->at + (size_t)s->n * PAGE <= at, "a new mapping meets no other");
+        must(!s->n || at + (size_t)n * PAGE <= s->at || s->at + (size_t)s->n * PAGE <= at,
+            "a new mapping meets no other");
     struct slab *s = new_slab(at, n, prot, kind_of(source));
     if (first) bytes_of_file(s, 0, n, first);
     struct range all = {s, 0, n};
@@ -164,7 +166,8 @@ static void op_unmap(void) {
     }
     case 1: { /* filled again */
         int prot = some_rights();
-        void *got = mmap(at, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | (one_in(2) ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0);
+        void *got =
+            mmap(at, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | (one_in(2) ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0);
         say_outcome("fill", (long)got);
         must(got == at, "the hole is filled where it is");
         for (unsigned i = 0; i < r.n; i++) *page(&r, i) = (struct page){.prot = prot, .kind = PRIVATE};
@@ -192,7 +195,8 @@ static void op_remap(void) {
     unsigned old = s->n, n = one_in(3) ? old : one_in(2) ? between(1, old) : old + between(1, 200);
     if (n > SLAB_PAGES || pages_all + n > PAGES_MAX + old) n = old;
     int prot = s->page[0].prot;
-    void *was = s->at, *got = mremap(s->at, (size_t)old * PAGE, (size_t)n * PAGE, n > old || one_in(2) ? MREMAP_MAYMOVE : 0);
+    void *was = s->at,
+         *got = mremap(s->at, (size_t)old * PAGE, (size_t)n * PAGE, n > old || one_in(2) ? MREMAP_MAYMOVE : 0);
     say(" %u to %u", old, n);
     say_outcome("", (long)got);
     if (got == MAP_FAILED) return;
@@ -275,8 +279,8 @@ static void zero_or_original(struct range *r) {
 }
 /* Advice that affects only time. */
 static void op_advise(void) {
-    static const int advice[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_WILLNEED, MADV_DONTDUMP, MADV_DODUMP, MADV_DOFORK, MADV_COLD,
-        MADV_PAGEOUT, MADV_NOHUGEPAGE};
+    static const int advice[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_WILLNEED, MADV_DONTDUMP,
+        MADV_DODUMP, MADV_DOFORK, MADV_COLD, MADV_PAGEOUT, MADV_NOHUGEPAGE};
     struct range r;
     if (!pick(&r, 120)) return;
     int which = advice[below(11)];
@@ -300,7 +304,11 @@ static void op_discard(void) {
     if (!pick(&r, 200)) return;
     unsigned lock = 0;
     for (unsigned i = 0; i < r.n; i++) lock |= page(&r, i)->kind; /* only DONTNEED for shared and file pages */
-    int which = locked_pages ? 24 /* MADV_DONTNEED_LOCKED */ : lock || one_in(2) ? MADV_DONTNEED : one_in(2) ? MADV_FREE : 24;
+    enum { DONTNEED_LOCKED = 24 };
+    int which = locked_pages ? DONTNEED_LOCKED
+        : lock || one_in(2)  ? MADV_DONTNEED
+        : one_in(2)          ? MADV_FREE
+                             : DONTNEED_LOCKED;
     say(" advice %d %u", which, r.n);
     long result = madvise(start(&r), length(&r), which);
     say_outcome("", result);
@@ -362,7 +370,8 @@ static void op_advise_new(void) {
     for (unsigned i = 0; i < r.n; i++)
         if (page(&r, i)->kind != PRIVATE) r.n = i;
     if (!r.n || locked_pages) return;
-    static const int advice[] = {MADV_MERGEABLE, MADV_UNMERGEABLE, MADV_HUGEPAGE, 25 /* MADV_COLLAPSE */, MADV_GUARD_INSTALL};
+    static const int advice[] = {
+        MADV_MERGEABLE, MADV_UNMERGEABLE, MADV_HUGEPAGE, 25 /* MADV_COLLAPSE */, MADV_GUARD_INSTALL};
     int which = advice[below(5)];
     say(" advice %d", which);
     long result = madvise(start(&r), length(&r), which);
@@ -386,7 +395,8 @@ static void op_lock(void) {
     unsigned char *at = start(&r);
     size_t odd = one_in(2) ? below(PAGE) : 0;
     int two = one_in(2);
-    long result = two ? mlock2(at + odd, length(&r) - odd, one_in(2) ? MLOCK_ONFAULT : 0) : mlock(at + odd, length(&r) - odd);
+    long result =
+        two ? mlock2(at + odd, length(&r) - odd, one_in(2) ? MLOCK_ONFAULT : 0) : mlock(at + odd, length(&r) - odd);
     say(" %u", r.n);
     say_outcome(two ? "mlock2" : "mlock", result);
     r.slab->whole = 0;
@@ -425,7 +435,8 @@ static void op_reserve(void) {
         if (one_in(2)) {
             must(mprotect(at + part, n, RW) == 0, "a part is opened");
         } else {
-            must(mmap(at + part, n, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at + part, "a part is mapped");
+            must(mmap(at + part, n, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at + part,
+                "a part is mapped");
         }
         must(same(at + part, n, 0, 0), "a part that is opened is empty");
         fill(at + part, PAGE, number + i, 0);
@@ -433,9 +444,11 @@ static void op_reserve(void) {
     churn(300);
     for (unsigned i = 0; i < opened; i++) must(same(at + places[i], PAGE, number + i, 0), "a reservation's bytes stay");
     if (one_in(2)) { /* released and opened again: empty */
-        must(madvise(at + places[0], PAGE, MADV_DONTNEED) == 0 && mprotect(at + places[0], PAGE, PROT_NONE) == 0, "a part is closed");
+        must(madvise(at + places[0], PAGE, MADV_DONTNEED) == 0 && mprotect(at + places[0], PAGE, PROT_NONE) == 0,
+            "a part is closed");
         say(" shut %s", probed(probe_read(at + places[0])));
-        must(mprotect(at + places[0], PAGE, RW) == 0 && same(at + places[0], PAGE, 0, 0), "it is empty when it is opened again");
+        must(mprotect(at + places[0], PAGE, RW) == 0 && same(at + places[0], PAGE, 0, 0),
+            "it is empty when it is opened again");
     }
     /* Trimmed to an alignment; then the rest is unmapped, including parts that are already unmapped. */
     must(munmap(at, len / 8) == 0, "the front is cut off");

@@ -88,9 +88,9 @@ void check_page(struct slab *s, unsigned i) {
     uint64_t found, wanted;
     memcpy(&found, at + first / 8 * 8, 8);
     fill(&wanted, 8, p->version, first / 8 * 8);
-    wrong("slab %d page %u of %u, kind %d, rights %d, from byte %u: %016llx, not %016llx (version %u)%s", (int)(s - slabs), i, s->n,
-        p->kind, p->prot, first, (unsigned long long)found, (unsigned long long)wanted, p->version,
-        same(at, PAGE, 0, 0) ? ", the page is zeros" : "");
+    wrong("slab %d page %u of %u, kind %d, rights %d, from byte %u: %016llx, not %016llx (version %u)%s",
+        (int)(s - slabs), i, s->n, p->kind, p->prot, first, (unsigned long long)found, (unsigned long long)wanted,
+        p->version, same(at, PAGE, 0, 0) ? ", the page is zeros" : "");
 }
 void check_range(const struct range *r) {
     for (unsigned i = 0; i < r->n; i++) check_page(r->slab, r->first + i);

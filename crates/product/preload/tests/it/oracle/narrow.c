@@ -1,5 +1,5 @@
-/* Small stacks: threads with the least that the system allows, and coroutines on 8 KiB, do all that may have to work in a
- * pager: memory is taken, changed and given back, processes are made. Their own frames are small. */
+/* Small stacks: threads with the least that the system allows, and coroutines on 8 KiB, do all that may have to work in
+ * a pager: memory is taken, changed and given back, processes are made. Their own frames are small. */
 #include "oracle.h"
 #include <limits.h>
 #include <ucontext.h>
@@ -7,7 +7,9 @@
 enum { CORO = 8 << 10, BIG = 5 << 20 };
 
 static unsigned char *some_memory(uint64_t number, size_t len) {
-    unsigned char *at = number & 1 ? malloc(len) : number & 2 ? calloc(1, len) : mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *at = number & 1 ? malloc(len)
+        : number & 2               ? calloc(1, len)
+                                   : mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     must(at != NULL && at != MAP_FAILED, "memory on a small stack");
     return at;
 }
@@ -23,39 +25,49 @@ static void fork_here(void) {
     must(child >= 0, "a fork on a small stack");
     if (child == 0) {
         for (struct slab *s = slabs; s < slabs + SLABS; s++)
-            if (s->n && s->page[0].kind == PRIVATE && !s->page[0].not_in_child && !s->page[0].wiped_in_child) check_page(s, 0);
+            if (s->n && s->page[0].kind == PRIVATE && !s->page[0].not_in_child && !s->page[0].wiped_in_child)
+                check_page(s, 0);
         _exit(45);
     }
     int status;
-    must(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 45, "a child of a small stack has its memory");
+    must(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 45,
+        "a child of a small stack has its memory");
 }
 static void call_here(uint64_t number) {
     size_t len = number >> 8 & 1 ? BIG : (64 << 10) + (number >> 9) % (1 << 20);
     unsigned char *at = some_memory(number, len), *page = (unsigned char *)(((uintptr_t)at + PAGE - 1) / PAGE * PAGE);
     for (size_t i = 0; i < len; i += 16 * PAGE) at[i] = i / PAGE + 1;
     switch (number >> 4 & 7) {
-    case 0: must(mprotect(page, 8 * PAGE, PROT_READ) == 0 && mprotect(page, 8 * PAGE, RW) == 0, "mprotect on a small stack"); break;
-    case 1: must(mlock(page, PAGE) == 0 && munlock(page, PAGE) == 0, "mlock on a small stack"); break;
-    case 2: must(madvise(page + PAGE, 8 * PAGE, MADV_DONTNEED) == 0 && madvise(page, 12 * PAGE, MADV_WILLNEED) == 0, "madvise on a small stack"); break;
-    case 3:
-        if (number & 3) {
-            at = realloc(at, len + len / 2);
-        } else {
-            at = mremap(at, len, len + 16 * PAGE, MREMAP_MAYMOVE);
-            len += 16 * PAGE;
+        case 0:
+            must(mprotect(page, 8 * PAGE, PROT_READ) == 0 && mprotect(page, 8 * PAGE, RW) == 0,
+                "mprotect on a small stack");
+            break;
+        case 1: must(mlock(page, PAGE) == 0 && munlock(page, PAGE) == 0, "mlock on a small stack"); break;
+        case 2:
+            must(madvise(page + PAGE, 8 * PAGE, MADV_DONTNEED) == 0 && madvise(page, 12 * PAGE, MADV_WILLNEED) == 0,
+                "madvise on a small stack");
+            break;
+        case 3:
+            if (number & 3) {
+                at = realloc(at, len + len / 2);
+            } else {
+                at = mremap(at, len, len + 16 * PAGE, MREMAP_MAYMOVE);
+                len += 16 * PAGE;
+            }
+            must(at != NULL && at != MAP_FAILED && at[0] == 1, "memory that grows on a small stack");
+            break;
+        case 4: fork_here(); break;
+        case 5: {
+            int ends[2];
+            must(pipe(ends) == 0 && write(ends[1], at, 3000) == 3000 && read(ends[0], page + 3 * PAGE, 3000) == 3000,
+                "a pipe on a small stack");
+            close(ends[0]);
+            close(ends[1]);
+            break;
         }
-        must(at != NULL && at != MAP_FAILED && at[0] == 1, "memory that grows on a small stack");
-        break;
-    case 4: fork_here(); break;
-    case 5: {
-        int ends[2];
-        must(pipe(ends) == 0 && write(ends[1], at, 3000) == 3000 && read(ends[0], page + 3 * PAGE, 3000) == 3000, "a pipe on a small stack");
-        close(ends[0]);
-        close(ends[1]);
-        break;
-    }
     default:
-        for (size_t i = 0; i < len; i += 16 * PAGE) must(at[i] == (unsigned char)(i / PAGE + 1), "what a small stack wrote");
+        for (size_t i = 0; i < len; i += 16 * PAGE)
+            must(at[i] == (unsigned char)(i / PAGE + 1), "what a small stack wrote");
     }
     give_back(number, at, len);
 }
@@ -74,7 +86,8 @@ static void op_narrow_threads(void) {
     sigset_t all, old; /* the first thread handles the process's signals */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (unsigned i = 0; i < n; i++) must(pthread_create(&threads[i], &how, in_a_thread, (void *)(uintptr_t)(chance() >> 16)) == 0, "a thread");
+    for (unsigned i = 0; i < n; i++)
+        must(pthread_create(&threads[i], &how, in_a_thread, (void *)(uintptr_t)(chance() >> 16)) == 0, "a thread");
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (n < 20) churn(200);
     for (unsigned i = 0; i < n; i++) must(pthread_join(threads[i], NULL) == 0, "a thread ends");

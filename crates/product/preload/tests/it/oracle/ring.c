@@ -1,5 +1,6 @@
-/* Asynchronous I/O by raw system calls: io_uring with plain and with registered buffers, and Linux's older interface. If
- * the kernel or the pager refuses a ring or a registration, the program uses plain reads and writes and prints nothing. */
+/* Asynchronous I/O by raw system calls: io_uring with plain and with registered buffers, and Linux's older interface.
+ * If the kernel or the pager refuses a ring or a registration, the program uses plain reads and writes and prints
+ * nothing. */
 #include "oracle.h"
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
@@ -41,7 +42,13 @@ static void ring_close(struct ring *ring) {
 }
 static void ring_add(struct ring *ring, int code, int file, const void *at, size_t len, size_t offset, int buffer) {
     unsigned tail = *ring->sq_tail, i = tail & *ring->sq_mask;
-    ring->entries[i] = (struct io_uring_sqe){.opcode = code, .fd = file, .addr = (uintptr_t)at, .len = len, .off = offset, .buf_index = buffer, .user_data = len};
+    ring->entries[i] = (struct io_uring_sqe){.opcode = code,
+        .fd = file,
+        .addr = (uintptr_t)at,
+        .len = len,
+        .off = offset,
+        .buf_index = buffer,
+        .user_data = len};
     if (one_in(3)) ring->entries[i].flags = IOSQE_ASYNC;
     ring->sq_array[i] = i;
     __atomic_store_n(ring->sq_tail, tail + 1, __ATOMIC_RELEASE);
@@ -53,11 +60,13 @@ static void ring_run(struct ring *ring, unsigned n) {
     for (unsigned seen = 0; seen < n;) {
         unsigned head = *ring->cq_head;
         if (head == __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE)) {
-            must(syscall(SYS_io_uring_enter, ring->file, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) >= 0 || errno == EINTR, "io_uring_enter");
+            must(syscall(SYS_io_uring_enter, ring->file, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) >= 0 || errno == EINTR,
+                "io_uring_enter");
             continue;
         }
         struct io_uring_cqe *answer = &ring->answers[head & *ring->cq_mask];
-        if (answer->res != (int)answer->user_data) wrong("a ring's operation gave %d, not %llu", answer->res, (unsigned long long)answer->user_data);
+        if (answer->res != (int)answer->user_data)
+            wrong("a ring's operation gave %d, not %llu", answer->res, (unsigned long long)answer->user_data);
         __atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
         seen++;
     }
@@ -79,7 +88,8 @@ static int named_file(int flags) {
 }
 static void same_as_model(const struct range *r, const unsigned char *got, const char *what) {
     for (unsigned i = 0; i < r->n; i++)
-        if (!same(got + (size_t)i * PAGE, PAGE, page(r, i)->version, 0)) wrong("%s: page %u of %u has other bytes", what, i, r->n);
+        if (!same(got + (size_t)i * PAGE, PAGE, page(r, i)->version, 0))
+            wrong("%s: page %u of %u has other bytes", what, i, r->n);
 }
 static uint32_t new_numbers(struct range *r) {
     uint32_t first = next_version();
@@ -179,7 +189,10 @@ static void op_aio(void) {
         long got;
         if (round) prepare_file(file, &r, first);
         churn(300);
-        *call = (struct iocb){.aio_lio_opcode = round ? IOCB_CMD_PREAD : IOCB_CMD_PWRITE, .aio_fildes = file, .aio_buf = (uintptr_t)start(&r), .aio_nbytes = length(&r)};
+        *call = (struct iocb){.aio_lio_opcode = round ? IOCB_CMD_PREAD : IOCB_CMD_PWRITE,
+            .aio_fildes = file,
+            .aio_buf = (uintptr_t)start(&r),
+            .aio_nbytes = length(&r)};
         if (has) {
             must(syscall(SYS_io_submit, context, 1, calls) == 1, "io_submit");
             if (one_in(2)) churn(100);

@@ -1,5 +1,5 @@
-/* What a process sees of itself: `/proc/self/{status,task,fd,limits}`, and what it can ask the kernel. A pager must change
- * nothing here but the fields of `differs`. */
+/* What a process sees of itself: `/proc/self/{status,task,fd,limits}`, and what it can ask the kernel. A pager must
+ * change nothing here but the fields of `differs`. */
 #include "oracle.h"
 #include <dirent.h>
 #include <sched.h>
@@ -78,7 +78,8 @@ static void say_threads(void) {
         if (threads[i] == gettid()) continue;
         status_of(threads[i], other, sizeof other);
         char *a = strstr(first, " SigBlk:"), *b = strstr(other, " SigBlk:");
-        int alike = a && b && a - first == b - other && !strncmp(first, other, a - first) && !strcmp(strchr(a + 1, ' '), strchr(b + 1, ' '));
+        int alike = a && b && a - first == b - other && !strncmp(first, other, a - first)
+            && !strcmp(strchr(a + 1, ' '), strchr(b + 1, ' '));
         if (!alike) say(" another thread:%s", other);
     }
 }
@@ -144,8 +145,8 @@ static void say_file(const char *path) {
     say(" %s", text);
 }
 static void say_asked(void) {
-    static const int controls[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECUREBITS, PR_GET_TIMERSLACK, PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE,
-        65 + 1 /* PR_GET_MDWE */};
+    static const int controls[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECUREBITS, PR_GET_TIMERSLACK,
+        PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE, 65 + 1 /* PR_GET_MDWE */};
     int death = -1, reaper = -1;
     say(" asked");
     for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) say(" %d", prctl(controls[i], 0, 0, 0, 0));
@@ -154,7 +155,8 @@ static void say_asked(void) {
     say(" %d %d %lx", death, reaper, (long)personality(0xffffffff));
     stack_t stack;
     must(sigaltstack(NULL, &stack) == 0, "sigaltstack");
-    say(" %d %d %ld %d", sched_getscheduler(0), getpriority(PRIO_PROCESS, 0), syscall(SYS_ioprio_get, 1, 0), stack.ss_flags);
+    say(" %d %d %ld %d", sched_getscheduler(0), getpriority(PRIO_PROCESS, 0), syscall(SYS_ioprio_get, 1, 0),
+        stack.ss_flags);
     say_file("/proc/self/oom_score_adj");
     say_file("/proc/self/coredump_filter");
     cpu_set_t set;

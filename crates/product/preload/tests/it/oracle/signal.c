@@ -40,7 +40,8 @@ static void op_timer(void) {
         must(setitimer(ITIMER_REAL, &often, NULL) == 0, "setitimer");
     } else {
         struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-        must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &exact, NULL) == 0, "a timer");
+        must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &exact, NULL) == 0,
+            "a timer");
     }
     while (beats < wanted) {
         struct range r;
@@ -48,7 +49,8 @@ static void op_timer(void) {
         check_some(1);
         if (way == 2) {
             int ends[2];
-            must(pipe(ends) == 0 && write(ends[1], beaten, 100) == 100 && read(ends[0], scratch(), 100) == 100, "a pipe");
+            must(pipe(ends) == 0 && write(ends[1], beaten, 100) == 100 && read(ends[0], scratch(), 100) == 100,
+                "a pipe");
             close(ends[0]);
             close(ends[1]);
         }
@@ -66,7 +68,7 @@ static void op_timer(void) {
     free(beaten);
 }
 
-/* The write barrier of a garbage collector: pages are protected, and the handler of the first access opens each page. */
+/* The write barrier of a garbage collector: pages are protected, and the handler of a page's first access opens it. */
 static unsigned char *barred;
 static volatile unsigned opened;
 static unsigned barred_pages;
@@ -172,7 +174,8 @@ static void op_overflow(void) {
     on_other = 0, leaves = 1;
     pthread_t thread;
     void *result = NULL;
-    must(pthread_create(&thread, &how, overflow, (void *)&leaves) == 0 && pthread_join(thread, &result) == 0, "a thread");
+    must(pthread_create(&thread, &how, overflow, (void *)&leaves) == 0 && pthread_join(thread, &result) == 0,
+        "a thread");
     put_back(SIGSEGV, &old);
     say(" lived %d there %d", result != NULL, on_other);
 }
@@ -221,7 +224,8 @@ static void op_wait(void) {
     must(sigprocmask(SIG_BLOCK, &two, &old) == 0, "sigprocmask");
     siginfo_t *info = malloc(sizeof *info + PAGE);
     must(info != NULL, "memory");
-    must(sigqueue(getpid(), SIGRTMIN + 2, (union sigval){.sival_int = 42}) == 0 && kill(getpid(), SIGUSR1) == 0, "signals");
+    must(sigqueue(getpid(), SIGRTMIN + 2, (union sigval){.sival_int = 42}) == 0 && kill(getpid(), SIGUSR1) == 0,
+        "signals");
     churn(300);
     int signal = sigwaitinfo(&two, info);
     say(" %d code %d", signal == SIGUSR1, info->si_code);
@@ -243,7 +247,10 @@ static void op_query(void) {
     char seen[65] = "";
     for (int i = 1; i <= 31; i++) {
         struct sigaction now;
-        seen[i - 1] = sigaction(i, NULL, &now) ? '?' : now.sa_handler == SIG_DFL ? 'd' : now.sa_handler == SIG_IGN ? 'i' : 'h';
+        seen[i - 1] = sigaction(i, NULL, &now) ? '?'
+            : now.sa_handler == SIG_DFL        ? 'd'
+            : now.sa_handler == SIG_IGN        ? 'i'
+                                               : 'h';
     }
     sigset_t mask;
     sigprocmask(SIG_BLOCK, NULL, &mask);

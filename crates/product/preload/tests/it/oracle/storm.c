@@ -1,6 +1,6 @@
-/* Storms: timers of tens of microseconds, whose handlers change mappings and use them. The threads that they interrupt may
- * be anywhere: in the C library's heap or streams, in a fault, in a call, in a fork. The handlers call only what makes a
- * bare system call in a plain program, which is allowed there. */
+/* Storms: timers of tens of microseconds, whose handlers change mappings and use them. The threads that they interrupt
+ * may be anywhere: in the C library's heap or streams, in a fault, in a call, in a fork. The handlers call only what
+ * makes a bare system call in a plain program, which is allowed there. */
 #include "oracle.h"
 #include <dirent.h>
 #include <regex.h>
@@ -32,9 +32,12 @@ static void look(struct squall *s, unsigned first, unsigned n) {
         must_here(s, same(s->arena + (size_t)i * PAGE, PAGE, s->version[i], 0), "a page of a handler has other bytes");
 }
 static void give(struct squall *s, unsigned first, unsigned n) {
-    for (unsigned i = first; i < first + n; i++) fill(s->arena + (size_t)i * PAGE, PAGE, s->version[i] = roll(s, 1 << 30), 0);
+    for (unsigned i = first; i < first + n; i++)
+        fill(s->arena + (size_t)i * PAGE, PAGE, s->version[i] = roll(s, 1 << 30), 0);
 }
-static void empty(struct squall *s, unsigned first, unsigned n) { memset(s->version + first, 0, n * sizeof *s->version); }
+static void empty(struct squall *s, unsigned first, unsigned n) {
+    memset(s->version + first, 0, n * sizeof *s->version);
+}
 static void fresh(struct squall *s, int moves) {
     size_t len = (size_t)(16 + roll(s, 40)) * PAGE, used = len;
     unsigned char *at = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,7 +50,8 @@ static void fresh(struct squall *s, int moves) {
         if (to != MAP_FAILED) at = to, len *= 2;
         must_here(s, at[len - 1] == 0, "a mapping that has grown");
     }
-    for (size_t i = 0; i < used; i += 5 * PAGE) must_here(s, at[i] == (unsigned char)(1 + i / PAGE), "a handler's mapping");
+    for (size_t i = 0; i < used; i += 5 * PAGE)
+        must_here(s, at[i] == (unsigned char)(1 + i / PAGE), "a handler's mapping");
     must_here(s, munmap(at, len) == 0, "munmap in a handler");
 }
 /* What a handler does. */
@@ -86,7 +90,8 @@ static void blow(struct squall *s) {
         if (s->alone) {
             must_here(s, munmap(at, len) == 0, "munmap of a part in a handler");
             must_here(s, mincore(at, len, resident) == -1 && errno == ENOMEM, "what is unmapped is not there");
-            must_here(s, mmap(at, len, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at, "a hole is filled in a handler");
+            must_here(s, mmap(at, len, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at,
+                "a hole is filled in a handler");
             empty(s, first, n);
         }
         break;
@@ -192,7 +197,8 @@ static void fork_in_a_storm(struct squall *s) {
         _exit(s->bad ? 1 : 44);
     }
     int status;
-    must(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 44, "a child of a storm has its memory");
+    must(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 44,
+        "a child of a storm has its memory");
 }
 static void *stand(void *argument) {
     struct squall *s = argument;

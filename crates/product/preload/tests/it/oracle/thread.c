@@ -269,7 +269,8 @@ static void op_robust(void) {
     pthread_attr_init(&how);
     void *stack = NULL;
     if (one_in(2)) {
-        must(posix_memalign(&stack, PAGE, 128 << 10) == 0 && pthread_attr_setstack(&how, stack, 128 << 10) == 0, "a stack in the heap");
+        must(posix_memalign(&stack, PAGE, 128 << 10) == 0 && pthread_attr_setstack(&how, stack, 128 << 10) == 0,
+            "a stack in the heap");
     }
     pthread_t thread;
     must(pthread_create(&thread, &how, die_with, lock) == 0, "a thread");
@@ -311,7 +312,8 @@ static void op_thread_forks(void) {
     pthread_attr_t how;
     pthread_attr_init(&how);
     if (one_in(2)) {
-        must(posix_memalign(&stack, PAGE, 256 << 10) == 0 && pthread_attr_setstack(&how, stack, 256 << 10) == 0, "a stack in the heap");
+        must(posix_memalign(&stack, PAGE, 256 << 10) == 0 && pthread_attr_setstack(&how, stack, 256 << 10) == 0,
+            "a stack in the heap");
     }
     pthread_t thread;
     *code = -2;
