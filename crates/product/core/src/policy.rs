@@ -175,6 +175,7 @@ pub fn texts(value: u32) -> impl Iterator<Item = String> {
 /// The parameter that policies with reference bits share.
 pub const INSERT_BIT: Param = Param {
     name: "insert-bit",
-    help: "reference bit of a page just loaded: set (an MMU, since the faulting access is repeated) or clear (caching literature)",
+    help: "reference bit of a page just loaded: set (an MMU, since the faulting access is repeated) or clear (caching \
+           literature)",
     kind: ParamKind::Bit { default: true },
 };

@@ -27,7 +27,8 @@ pub enum LiveError {
     Range { start: usize, end: usize, len: usize },
     /// More pages pinned than RAM allows.
     #[error(
-        "{requested} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for faults"
+        "{requested} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for \
+         faults"
     )]
     Pinned { requested: usize, pinned: usize, frames: usize, keep: usize },
     /// Anything else that the kernel refused.

@@ -13,14 +13,15 @@
 //! ## The path of a page fault
 //!
 //! ```text
-//!  program's thread ── touches a page ──► sleeps in the kernel ·············································· continues
-//!                                          │ message                                                              ▲
+//!  program's thread ── touches a page ──► sleeps in the kernel ············································· continues
+//!                                          │ message                                                             ▲
 //!  handler thread   with the engine's lock:    Fault ─► start the Load; note the commands Move and Write          │
 //!                   without it:                copy dirty victims into a pipe, unmap all victims with one call,   │
 //!                                              read the copies back, wait for the load                            │
 //!                   with the engine's lock:    Written, Loaded ─► note the command Map                            │
-//!                   without it:                copy the page in and wake the thread ──────────────────────────────┘
-//!  writer thread    writes full buffers of the swap log to the device; serves faults of threads that wait for a page it writes
+//!                   without it:                copy the page in and wake the thread ─────────────────────────────┘
+//!  writer thread    writes full buffers of the swap log to the device; serves faults of threads that wait for a page
+//!                   it writes
 //! ```
 //!
 //! ## Who may change what

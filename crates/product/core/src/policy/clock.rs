@@ -35,7 +35,9 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     params: &[
         Param {
             name: "budget",
-            help: "frames that one search examines before it takes the page at the hand; 13 steps fit behind OneNAND's load (SWL figure 7)",
+            help:
+                "frames that one search examines before it takes the page at the hand; 13 steps fit behind OneNAND's \
+                   load (SWL figure 7)",
             kind: ParamKind::Count { min: 1, default: None },
         },
         INSERT_BIT,

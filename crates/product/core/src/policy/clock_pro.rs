@@ -60,7 +60,9 @@ pub const SPEC: PolicySpec = PolicySpec {
     params: &[
         Param {
             name: "cold",
-            help: "frames meant for cold pages at the start (m_c, which adapts), or percent of all frames; 5% as in the author's simulator",
+            help:
+                "frames meant for cold pages at the start (m_c, which adapts), or percent of all frames; 5% as in the \
+                   author's simulator",
             kind: ParamKind::Frames { default_percent: Some(5) },
         },
         Param { kind: ParamKind::Bit { default: false }, ..INSERT_BIT },

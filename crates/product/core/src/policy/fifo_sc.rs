@@ -58,7 +58,8 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
         VALID,
         Param {
             name: "max-downgrades",
-            help: "delayed downgrades done in one true fault; 3 fit behind OneNAND's load, the literal policy has no limit",
+            help: "delayed downgrades done in one true fault; 3 fit behind OneNAND's load, the literal policy has no \
+                   limit",
             kind: ParamKind::Limit,
         },
     ],

@@ -95,7 +95,8 @@ pub const SPEC: PolicySpec = PolicySpec {
     params: &[
         Param {
             name: "watched",
-            help: "pages kept with their bit cleared before they leave, in frames or percent of all frames; 2% is measured",
+            help: "pages kept with their bit cleared before they leave, in frames or percent of all frames; 2% is \
+                   measured",
             kind: ParamKind::Frames { default_percent: Some(2) },
         },
         Param {

@@ -4,8 +4,9 @@
 //!
 //! ```text
 //!   slots of a block    a   b   c   d   e   f   g   h       a fault on d
-//!   read with it        a   b       .   e   f   g   h       c is left out: the probe. If it faults before as many more
-//!                                                            probes as there are have come, its block was worth reading
+//!   read with it        a   b       .   e   f   g   h       c is left out: the probe. If it faults before as many
+//!                                                            more probes as there are have come, its block was
+//!                                                            worth reading
 //! ```
 //! After each 64 probes the block is doubled if half of them have faulted, and halved if less than a quarter have: a
 //! page that is read together with another one takes about a quarter of the time of a fault of its own (measured: 71 us

@@ -276,7 +276,10 @@ proptest! {
     }
 
     #[test]
-    fn fifo_sc_whose_valid_list_is_all_of_ram_is_fifo(frames in 1usize..8, string in prop::collection::vec(0u32..12, 1..200)) {
+    fn fifo_sc_whose_valid_list_is_all_of_ram_is_fifo(
+        frames in 1usize..8,
+        string in prop::collection::vec(0u32..12, 1..200),
+    ) {
         prop_assert_eq!(faults("fifo-sc:valid=100%", frames, &string), faults("fifo", frames, &string));
     }
 
@@ -354,8 +357,19 @@ proptest! {
 
     /// The bounds that the heads of the files state: a multiple of the frames plus a number.
     #[test]
-    fn no_search_walks_further_than_its_policy_states(frames in 1usize..12, string in prop::collection::vec(0u32..16, 1..300)) {
-        let bounds = [("clock", 1, 1), ("sieve", 1, 1), ("s3-fifo", 5, 1), ("clock-pro", 2, 1), ("active-inactive", 2, 1), ("generations", 3, 1), ("multi-queue", 0, 9)];
+    fn no_search_walks_further_than_its_policy_states(
+        frames in 1usize..12,
+        string in prop::collection::vec(0u32..16, 1..300),
+    ) {
+        let bounds = [
+            ("clock", 1, 1),
+            ("sieve", 1, 1),
+            ("s3-fifo", 5, 1),
+            ("clock-pro", 2, 1),
+            ("active-inactive", 2, 1),
+            ("generations", 3, 1),
+            ("multi-queue", 0, 9),
+        ];
         for (policy, times, plus) in bounds {
             let mut rig = Rig::new(policy, "parallel", frames, 16, HARDWARE);
             string.iter().for_each(|&page| _ = rig.reference(page));

@@ -4,8 +4,8 @@
 //! ```text
 //!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
 //!   ─────────────────────────────────────────────────────────────────────────────────────
-//!   no lock   move unmapped pages to the aside mapping; put the dirty victims into a pipe, zap them, read the final bytes back;
-//!             wait for the page
+//!   no lock   move unmapped pages to the aside mapping; put the dirty victims into a pipe, zap them, read the final
+//!             bytes back; wait for the page
 //!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   no lock   copy the page in

@@ -1,10 +1,12 @@
 //! Forks. A child sees the parent's memory as it was at the fork and pages for itself from then on.
 //!
 //! ```text
-//!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be inherited,
-//!             get what the child needs and the parent can get: its swap file, a pipe that shows when the child is gone
+//!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be
+//!             inherited, get what the child needs and the parent can get: its swap file, a pipe that shows when the
+//!             child is gone
 //!   fork      both have the same frames (shared until written), the same engine, the same slots
-//!   parent    a slot that the child can see is not reused until the child is gone (exit or exec closes its end of the pipe)
+//!   parent    a slot that the child can see is not reused until the child is gone (exit or exec closes its end of
+//!             the pipe)
 //!   child     its own userfaultfd, rings, pipes, threads, and place in the budget; the parent's swap file is only read
 //! ```
 //! If a child does not get one of these, it cannot page. It then runs without paging (`region/unpaged.rs`); it is not

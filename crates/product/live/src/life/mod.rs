@@ -90,8 +90,8 @@ impl Inner {
     fn say_limits(&self, own_process: bool) {
         if !own_process {
             fatal::say(
-                "not all of the memory in which pages are before they are encrypted can be locked (ulimit -l): the kernel may write it to \
-                 its own swap",
+                "not all of the memory in which pages are before they are encrypted can be locked (ulimit -l): the \
+                 kernel may write it to its own swap",
             );
         }
         let device = self.managed.work.log().device();

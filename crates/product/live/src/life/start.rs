@@ -246,8 +246,8 @@ fn pages(options: &Options) -> Result<usize, LiveError> {
         if pages < Options::MAX_MEMORY as usize / PAGE {
             let mib = (pages * PAGE) >> 20;
             crate::sys::fatal::say(format_args!(
-                "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its memory already leave addresses for {mib} \
-                 MiB of managed memory"
+                "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its \
+                 memory already leave addresses for {mib} MiB of managed memory"
             ));
         }
     }
@@ -300,8 +300,8 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
 fn missing(error: sys::Errno) -> LiveError {
     let remedy = match error {
         Errno::PERM => {
-            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in a container \
-             allow the system call in the seccomp profile"
+            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in \
+             a container allow the system call in the seccomp profile"
         }
         Errno::NOSYS => "the kernel needs CONFIG_USERFAULTFD",
         _ => "the kernel needs to be 5.7 or newer",

@@ -60,7 +60,9 @@ mod tests {
         let leaves = Leaves::new(1000).unwrap();
         assert_eq!((leaves.entry(0), leaves.entry(999)), (0, 999 % LEAF), "of leaf 0");
         let mut all: Vec<usize> = (0..1000).rev().map(|page| leaves.begin(page)).collect();
-        assert!((0..1000).all(|page| leaves.entry(page) == leaves.begin(page) && leaves.entry(page) == all[999 - page]));
+        let is_the_same =
+            |page: usize| leaves.entry(page) == leaves.begin(page) && leaves.entry(page) == all[999 - page];
+        assert!((0..1000).all(is_the_same));
         all.sort_unstable();
         all.dedup();
         assert!(all.len() == 1000 && all[0] >= LEAF && all[999] < leaves.entries());

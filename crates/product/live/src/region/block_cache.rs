@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   free ─ cached, with its pages ─ wanted again: as it is
-//!                                 ├ memory is short, or more than RAM would be open: its pages are dropped, or all of it
+//!                                 ├ memory is short, or more than RAM would be open: its pages are dropped, or all
 //!                                 └ a while later, or too much is cached: unmapped
 //! ```
 

@@ -2,8 +2,8 @@
 //! with one write of 128 KiB (`log/writer.rs`). A thread that evicts waits only if all buffers are full.
 //!
 //! ```text
-//!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; a page's bytes never change in their slot
-//!   buffers     Filling ──full──► Full ──► Writing ──done──► Kept     all serve reads; Kept until another segment needs it
+//!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; its bytes never change in their slot
+//!   buffers     Filling ──full──► Full ──► Writing ──done──► Kept     all serve reads; Kept until its memory is needed
 //! ```
 //! A slot is freed when its page gets another one or is discarded; a segment without used slots is free. When the
 //! file has grown to twice the space in use, free slots within segments are filled. A slot that a forked child can

@@ -55,8 +55,9 @@ pub unsafe fn raw(number: libc::c_long, a: [usize; 6]) -> isize {
     // SAFETY: the kernel's calling convention; the caller answers for the arguments.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        std::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
-            in("r10") a[3], in("r8") a[4], in("r9") a[5], lateout("rcx") _, lateout("r11") _, options(nostack));
+        std::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a[0], in("rsi") a[1],
+            in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5], lateout("rcx") _, lateout("r11") _,
+            options(nostack));
     }
     // SAFETY: as above.
     #[cfg(target_arch = "aarch64")]

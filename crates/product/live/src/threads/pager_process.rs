@@ -3,9 +3,9 @@
 //! bind it to a processor or restrict it; and the pager keeps no right that the program has dropped, since it has none.
 //!
 //! ```text
-//!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
-//!                     │             ▲                                 │                          │
-//!   pager process     └► settles ───┴► handlers, writer               └► notes it                └► ends
+//!   program    clone(CLONE_VM) ── waits ──► runs ...... fork: sends the child's pipe ... ends, or runs another program
+//!                     │             ▲                              │                         │
+//!   pager process     └► settles ───┴► handlers, writer            └► notes it               └► ends
 //! ```
 //! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init.
 //! Only a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing

@@ -136,7 +136,8 @@ impl Work {
             (Some((device, offset)), 0) => {
                 let path = device.path().display();
                 fatal::stop(format_args!(
-                    "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum differs)"
+                    "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum \
+                     differs)"
                 ))
             }
             (Some((device, offset)), error) => {

@@ -139,8 +139,8 @@ impl Work {
         // The kernel counts a buffer only when all of it is pinned.
         if left || time - at.load(Ordering::SeqCst).min(time) < HELD_NS || !self.memory.uffd().can_move {
             fatal::stop(
-                "the program has registered memory with an io_uring by a system call of its own while pages left RAM, and \
-                 their bytes may be lost; link liburing as a shared library, or give more RAM",
+                "the program has registered memory with an io_uring by a system call of its own while pages left RAM, \
+                 and their bytes may be lost; link liburing as a shared library, or give more RAM",
             );
         }
         self.pinned.expected.store(true, Ordering::SeqCst);
@@ -199,7 +199,8 @@ impl Work {
         match held.fetch_add(1, Ordering::Relaxed) {
             0 => since.store(sys::now(), Ordering::Relaxed),
             held if held > 2 * frames && sys::now() - since.load(Ordering::Relaxed) > STUCK_NS => fatal::stop(
-                "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more RAM",
+                "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more \
+                 RAM",
             ),
             _ => {}
         }

@@ -97,8 +97,8 @@ unsafe fn call_on(top: usize, body: unsafe extern "C" fn(*mut c_void), argument:
     // SAFETY: the stack pointer is kept in a register that `body` preserves. A panic in `body` ends the process.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        asm!("xchg rsp, r12", "call {body}", "mov rsp, r12", body = in(reg) body, inout("r12") top => _, in("rdi") argument,
-            clobber_abi("C"));
+        asm!("xchg rsp, r12", "call {body}", "mov rsp, r12", body = in(reg) body, inout("r12") top => _,
+            in("rdi") argument, clobber_abi("C"));
     }
     // SAFETY: as above.
     #[cfg(target_arch = "aarch64")]

@@ -89,8 +89,9 @@ fn resize(call: MremapCall) -> isize {
         Owner::Managed(_) if call.from.is_empty() => failed(libc::EINVAL),
         Owner::Managed(manner) => {
             // Guards do not cut a mapping.
-            let manner = Manner { guarded: false, opened: false, ..manner };
-            let same = |owner| matches!(owner, Owner::Managed(other) if Manner { guarded: false, opened: false, ..other } == manner);
+            let whole = |manner: Manner| Manner { guarded: false, opened: false, ..manner };
+            let manner = whole(manner);
+            let same = |owner| matches!(owner, Owner::Managed(other) if whole(other) == manner);
             if there.iter().all(|(_, owner)| same(*owner)) {
                 managed(call, manner)
             } else {

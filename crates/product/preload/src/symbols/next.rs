@@ -70,7 +70,9 @@ pub fn none() -> c_int {
 /// expected of it.
 macro_rules! call_at {
     ($address:expr, ($($argument:expr),*)) => {
-        std::mem::transmute::<usize, unsafe extern "C" fn($(crate::symbols::next::call_at!(@ $argument)),*) -> _>($address)($($argument),*)
+        std::mem::transmute::<usize, unsafe extern "C" fn($(crate::symbols::next::call_at!(@ $argument)),*) -> _>(
+            $address,
+        )($($argument),*)
     };
     (@ $argument:expr) => { _ };
 }

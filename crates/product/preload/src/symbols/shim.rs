@@ -13,7 +13,8 @@ macro_rules! with_caller {
     // On x86-64 the seventh argument is on the stack, where the call aligns it to 16 bytes.
     (@ 6, $name:ident, $inner:ident) => {
         with_caller!(@ $name, $inner,
-            ["push [rsp]", ".cfi_adjust_cfa_offset 8", "call {inner}", "add rsp, 8", ".cfi_adjust_cfa_offset -8", "ret"],
+            ["push [rsp]", ".cfi_adjust_cfa_offset 8", "call {inner}",
+             "add rsp, 8", ".cfi_adjust_cfa_offset -8", "ret"],
             ["mov x6, x30", "b {inner}"]);
     };
     // Here the seventh argument is already on the stack, and the eighth goes before it.

@@ -5,7 +5,8 @@
 //!   Write{page, to}           old slot freed; the page is on its way, to `to`            bytes are final later
 //!   CopySlot{page, from, to}  on its way: to `to` instead; otherwise its bytes are copied now
 //!   append                    the bytes go to the segment of the block of `to`, which gets one with its first page
-//!   EraseBlock{block}         the block has no segment any more; its segment is free when no page and no child sees its slots
+//!   EraseBlock{block}         the block has no segment any more; its segment is free when no page and no child sees
+//!                             its slots
 //! ```
 //! As in the log, a slot of the file is written once, and what a forked child sees stays unchanged: the child's
 //! blocks have no segments, and its pages stay in place until the engine writes or copies them. A page that does not
