@@ -77,6 +77,9 @@ pub enum Order {
 /// Carries the orders of a swap area out.
 pub trait Flash {
     /// Carries an order out at once.
+    ///
+    /// # Errors
+    /// A program or an erase has failed.
     fn carry_out(&mut self, order: Order) -> Result<(), Refused>;
 }
 

@@ -157,6 +157,9 @@ impl Options {
     }
 
     /// From the text of [`Options::encode`].
+    ///
+    /// # Errors
+    /// The text does not have that form.
     pub fn decode(text: &str) -> Result<Options, crate::LiveError> {
         serde_json::from_str(text).map_err(|e| crate::LiveError::setting("options", format!("cannot be read: {e}")))
     }

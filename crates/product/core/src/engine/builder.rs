@@ -36,6 +36,9 @@ impl Builder {
     }
 
     /// The engine, with nothing in RAM. All memory that it will ever use is allocated here.
+    ///
+    /// # Errors
+    /// A bound is zero or does not fit into 29 bits, or what is below does not fit the machine.
     pub fn build(self) -> Result<Engine, ConfigError> {
         let Builder { config, policy, handler, below, arrival } = self;
         check(&config)?;

@@ -10,6 +10,9 @@ use crate::sys::{self, Notify, Sys, Uffd};
 use crate::{LiveError, PAGE};
 
 /// Whether faults can be reported, those of system calls, too (`of_kernel`). Otherwise the kernel's reason.
+///
+/// # Errors
+/// There is no userfaultfd, or no right to one for faults of system calls.
 pub fn reports_faults(of_kernel: bool) -> std::io::Result<()> {
     let notify = if of_kernel { Notify::Message } else { Notify::UserMessage };
     Ok(Uffd::open(notify).map(drop)?)
@@ -45,11 +48,17 @@ fn with_page(trial: impl FnOnce(usize) -> Sys<usize>) -> bool {
 }
 
 /// Whether the swap file can be there.
+///
+/// # Errors
+/// The folder or device cannot be used.
 pub fn takes_swap_file(backing: &Path) -> Result<(), LiveError> {
     Device::swap(backing, None).map(drop)
 }
 
 /// The times of that device and of the page table.
+///
+/// # Errors
+/// The folder or device cannot be used, or memory cannot be watched.
 pub fn measure(backing: &Path) -> Result<Measured, String> {
     let device = Device::swap(backing, None).map_err(|e| e.to_string())?;
     let uffd = Uffd::open(Notify::UserMessage).map_err(|e| sys::words(e).to_string())?;

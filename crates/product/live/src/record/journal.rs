@@ -34,6 +34,9 @@ pub struct JournalFile {
 impl JournalFile {
     /// A journal with this head. The head goes to the file at once, so a program that executes another one before its
     /// first fault still leaves a journal.
+    ///
+    /// # Errors
+    /// The file does not even take the head.
     pub fn new(head: &Head, file: File) -> Sys<JournalFile> {
         let mut journal = Journal::new(head);
         journal.reserve(ROOM);

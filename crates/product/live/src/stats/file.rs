@@ -28,6 +28,9 @@ pub struct StatsFile {
 
 impl StatsFile {
     /// A new one. A program that is started inherits its descriptor.
+    ///
+    /// # Errors
+    /// The kernel gives no memory.
     pub fn create() -> Result<StatsFile, LiveError> {
         let fd = memfd()?;
         let to_read = again(fd.as_raw_fd(), false).map_err(|e| LiveError::os("open the statistics", e))?;
@@ -36,6 +39,9 @@ impl StatsFile {
     }
 
     /// The statistics of a running process, as found by `find`.
+    ///
+    /// # Errors
+    /// The process is gone or belongs to another user, or the file does not hold statistics of this version.
     pub fn open(path: &Path) -> Result<StatsFile, LiveError> {
         let refuse = |reason: String| LiveError::Backing { path: path.to_path_buf(), reason };
         let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;

@@ -35,6 +35,9 @@ pub struct Device {
 
 impl Device {
     /// A swap file in a folder, unlinked at once and readable by no other user; or a block device.
+    ///
+    /// # Errors
+    /// The folder or device cannot be used.
     pub fn swap(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
         let meta = std::fs::metadata(path).map_err(|e| backing(path, e))?;
         let kind = meta.file_type();
@@ -226,6 +229,9 @@ impl Injector {
 
 /// Refuses a folder for swap files if the limit on file sizes is too low: each write beyond the limit would raise a
 /// signal.
+///
+/// # Errors
+/// The limit on file sizes is below the least size of a swap file.
 pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
     match file_limit().filter(|limit| *limit < LEAST && path.is_dir()) {
         None => Ok(()),

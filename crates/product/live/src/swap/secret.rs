@@ -73,8 +73,10 @@ fn refused(error: Errno) -> LiveError {
     }
 }
 
-/// Keeps a range out of core dumps and, from the first touch on, out of the kernel's swap. An error, usually because of
-/// RLIMIT_MEMLOCK, is about the swap alone.
+/// Keeps a range out of core dumps and, from the first touch on, out of the kernel's swap.
+///
+/// # Errors
+/// The range is not locked, usually because of RLIMIT_MEMLOCK. It is left out of core dumps all the same.
 pub fn lock(range: Range<usize>) -> Sys<()> {
     const ONFAULT: usize = 1;
     // SAFETY: changes no content.

@@ -36,6 +36,9 @@ pub struct Slow {
 
 impl Slow {
     /// `place`: `node:N`, or a folder of a tmpfs. For `pages` pages.
+    ///
+    /// # Errors
+    /// The place is none of these, or the kernel does not give the memory.
     pub fn open(place: &str, pages: usize) -> Result<(Slow, Device), LiveError> {
         let len = pages * PAGE;
         let bad = |reason: String| LiveError::Backing { path: place.into(), reason };
