@@ -26,7 +26,7 @@ Examples:
 are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
 
 --by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram together: a \
-process that pages takes frames that nobody has, then those of one that pages less; an idle one keeps 512KiB. With --each, \
+process that faults gets free frames, then frames of processes that fault less; each keeps at least 512KiB. With --each, \
 each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides \
 what leaves, to the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The \
 limit of the cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram \

@@ -213,9 +213,9 @@ impl Pager {
         self.inner.managed.promise(bytes.div_ceil(PAGE))
     }
 
-    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which
-    /// blocks all signals until the fork is over. When it returns, no fault is in flight and none begins.
-    /// `shares`: the child will share this process's table of descriptors.
+    /// Before a fork, called by the forking thread where [`Pager::start_for_program`] made the pager (otherwise this
+    /// happens by itself). That thread blocks all signals until the fork is over. When this returns, no fault is in
+    /// flight and none begins. `shares`: the child will share this process's table of descriptors.
     pub fn fork_prepare(&self, shares: bool) {
         self.inner.fork_prepare(shares);
     }

@@ -1,5 +1,5 @@
 //! What this machine allows, and how fast it is. The start of a pager and `coldframe doctor` ask; nothing here outlives
-//! the question. Here device and page table are measured; `coldframe_pager_plan` says what follows from the result, and
+//! the question. Here device and page table are measured; `coldframe_plan` says what follows from the result, and
 //! the statistics print it.
 
 pub mod trials;
