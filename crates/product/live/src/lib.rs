@@ -58,7 +58,7 @@
 //!   waits, another one takes over.
 //! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a
 //!   process takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`)
-//!   gives some back.
+//!   gives some back (`region/lending.rs`).
 //! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!
@@ -80,7 +80,7 @@
 //! - [`task`]: what a thread has while it serves a fault; which handler thread reads the messages
 //! - [`work`]: what follows from the engine's commands after its lock is freed
 //! - [`fault`]: a fault, the engine behind its lock, Linux as the engine's machine
-//! - [`region`]: changes of managed memory that are not faults
+//! - [`region`]: managed memory: its faults, and changes that are none
 //! - [`threads`]: handlers, writer, the pager process
 //! - [`measure`]: what this machine allows, and how fast it is
 //! - [`life`]: start, forks, end

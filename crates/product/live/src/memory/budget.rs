@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use coldframe_plan::{Plan, FLOOR};
 
-use crate::stats::shares::Place;
+use crate::stats::shares::ProcessPlace;
 use crate::stats::Stats;
 use crate::sys;
 
@@ -90,7 +90,7 @@ impl Share {
         Plan::of_share(frames, self.batch)
     }
 
-    pub fn place(&self) -> Option<&'static Place> {
+    pub fn place(&self) -> Option<&'static ProcessPlace> {
         self.place.load(Ordering::Relaxed).checked_sub(1).map(|number| self.stats.shares.place(number))
     }
 

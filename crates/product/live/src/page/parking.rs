@@ -18,17 +18,17 @@ const PLACES: usize = 64;
 /// A place, alone in its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Place {
+struct ParkingPlace {
     waiters: AtomicU32,
     turn: AtomicU32,
 }
 
 #[derive(Debug)]
-pub struct Parking([Place; PLACES]);
+pub struct Parking([ParkingPlace; PLACES]);
 
 impl Default for Parking {
     fn default() -> Parking {
-        Parking(std::array::from_fn(|_| Place::default()))
+        Parking(std::array::from_fn(|_| ParkingPlace::default()))
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Knobs {
 
 /// Which list a frame is on; on none, `Rest`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum FrameList {
     Rest,
     Window,
     Outside,
@@ -43,45 +43,45 @@ pub struct Watched {
     knobs: Arc<Knobs>,
     links: Links,
     lists: [List; 3],
-    places: Box<[Place]>,
+    places: Box<[FrameList]>,
 }
 
 impl Watched {
     pub fn new(frames: usize, knobs: Arc<Knobs>) -> Watched {
-        let (links, places) = (Links::new(frames), vec![Place::Rest; frames].into_boxed_slice());
+        let (links, places) = (Links::new(frames), vec![FrameList::Rest; frames].into_boxed_slice());
         Watched { knobs, links, lists: [const { List::new() }; 3], places }
     }
 
-    fn list(&self, place: Place) -> &List {
+    fn list(&self, place: FrameList) -> &List {
         &self.lists[place as usize]
     }
 
-    fn put(&mut self, frame: usize, place: Place) {
+    fn put(&mut self, frame: usize, place: FrameList) {
         self.lists[place as usize].push_tail(&mut self.links, frame);
         self.places[frame] = place;
     }
 
     fn take(&mut self, frame: usize) {
         self.lists[self.places[frame] as usize].unlink(&mut self.links, frame);
-        self.places[frame] = Place::Rest;
+        self.places[frame] = FrameList::Rest;
     }
 
     fn enter(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
         let (room, shift) = (self.knobs.window.load(Relaxed).max(1), self.knobs.shift.load(Relaxed));
         if !is_sampled(residents.page(frame).0, shift) {
-            return self.put(frame.index(), Place::Rest);
+            return self.put(frame.index(), FrameList::Rest);
         }
-        self.put(frame.index(), Place::Window);
+        self.put(frame.index(), FrameList::Window);
         for _ in 0..LEAVES {
-            let window = self.list(Place::Window);
+            let window = self.list(FrameList::Window);
             let Some(oldest) = window.head().filter(|_| window.len() > room) else { return };
             self.take(oldest);
             match is_sampled(residents.page(oldest.into()).0, shift) {
                 true => {
-                    self.put(oldest, Place::Outside);
+                    self.put(oldest, FrameList::Outside);
                     residents.downgrade(oldest.into());
                 }
-                false => self.put(oldest, Place::Rest),
+                false => self.put(oldest, FrameList::Rest),
             }
         }
     }
@@ -89,7 +89,9 @@ impl Watched {
 
 impl Policy for Watched {
     fn victim(&mut self, _: &mut Residents<'_>) -> Victim {
-        let oldest = [Place::Outside, Place::Rest, Place::Window].into_iter().find_map(|place| self.list(place).head());
+        let oldest = [FrameList::Outside, FrameList::Rest, FrameList::Window]
+            .into_iter()
+            .find_map(|place| self.list(place).head());
         let oldest = oldest.expect("a page is resident");
         self.take(oldest);
         Victim { frame: oldest.into(), walk: Walk(1), forced: false }

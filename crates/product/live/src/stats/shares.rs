@@ -31,7 +31,7 @@ const FAULT: u32 = 256;
 /// The place of a process.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Place {
+pub struct ProcessPlace {
     /// The lender thread; 0: nobody's. The kernel puts [`DIED`] here at its end.
     owner: AtomicU32,
     /// Frames that others ask it for. Its lender sleeps while this is 0.
@@ -44,7 +44,7 @@ pub struct Place {
     faults: AtomicU64,
 }
 
-impl Place {
+impl ProcessPlace {
     fn lives(&self) -> bool {
         let owner = self.owner.load(SeqCst);
         owner & THREAD != 0 && owner & DIED == 0
@@ -81,16 +81,16 @@ impl Place {
 pub struct Shares {
     /// Places that were ever used.
     used: AtomicU32,
-    places: [Place; PLACES],
+    places: [ProcessPlace; PLACES],
 }
 
 impl Shares {
     /// A place of this number; it exists.
-    pub fn place(&self, number: usize) -> &Place {
+    pub fn place(&self, number: usize) -> &ProcessPlace {
         &self.places[number]
     }
 
-    fn living(&self) -> impl Iterator<Item = (usize, &Place)> {
+    fn living(&self) -> impl Iterator<Item = (usize, &ProcessPlace)> {
         let used = (self.used.load(SeqCst) as usize).min(PLACES);
         self.places[..used].iter().enumerate().filter(|(_, place)| place.lives())
     }
@@ -141,7 +141,7 @@ impl Shares {
         let mine = u64::from(self.place(me).level(now_ms));
         let mut left = frames.max(over) as u32;
         while left > 0 {
-            let may_give = |(number, place): &(usize, &Place)| {
+            let may_give = |(number, place): &(usize, &ProcessPlace)| {
                 ((over > 0 && !spare_self) || *number != me) && place.excess() > 0 && place.asked.load(SeqCst) == 0
             };
             let idlest = self.living().filter(may_give).min_by_key(|(_, p)| (p.level(now_ms), Reverse(p.excess())));

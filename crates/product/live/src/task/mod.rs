@@ -19,7 +19,7 @@ use crate::{LiveError, PAGE};
 use free_tasks::FreeTasks;
 use reaching::Reaching;
 pub use ring::Ring;
-pub use todo::{CopyIn, Laps, Load, Move, Source, Todo, Victim};
+pub use todo::{CopyIn, Laps, Load, LoadSource, Move, Todo, Victim};
 
 /// Pages that one fault moves to the aside mapping before the engine's lock is freed; further pages are moved at once.
 pub const MOVES: usize = 256;

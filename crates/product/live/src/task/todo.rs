@@ -11,7 +11,7 @@ const UNEVICTED_MAX: usize = 4 * (MOVES + VICTIMS);
 
 /// The source of a load's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum LoadSource {
     Unknown,
     /// The page has no content: zeros.
     Zeros,
@@ -30,7 +30,7 @@ pub struct Load {
     pub ticket: Ticket,
     pub page: usize,
     pub into: usize,
-    pub source: Source,
+    pub source: LoadSource,
     pub slot: Option<u64>,
     /// Whether the load has succeeded; `None` until this is known.
     pub good: Option<bool>,
@@ -38,7 +38,7 @@ pub struct Load {
 
 impl Load {
     pub fn new(ticket: Ticket, page: usize, into: usize) -> Load {
-        Load { ticket, page, into, source: Source::Unknown, slot: None, good: None }
+        Load { ticket, page, into, source: LoadSource::Unknown, slot: None, good: None }
     }
 }
 

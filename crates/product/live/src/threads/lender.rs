@@ -12,7 +12,7 @@ use crate::sys::{self, Sys};
 /// A guess: pins last for a moment, or for long.
 const LATER_US: u64 = 1_000_000;
 
-struct Start {
+struct LenderStart {
     managed: *const ManagedMemory,
     ready: AtomicU32,
 }
@@ -32,7 +32,7 @@ struct RobustList {
 /// # Safety
 /// The pager lives as long as the process that the thread is in.
 pub unsafe fn start(managed: &ManagedMemory) -> Sys<RawThread> {
-    let mut start = Start { managed, ready: AtomicU32::new(0) };
+    let mut start = LenderStart { managed, ready: AtomicU32::new(0) };
     // SAFETY: `start` lives until the thread is ready.
     let thread = unsafe { spawn(run, (&raw mut start).cast(), THREAD) }?;
     while start.ready.load(Acquire) == 0 {
@@ -43,7 +43,7 @@ pub unsafe fn start(managed: &ManagedMemory) -> Sys<RawThread> {
 
 unsafe extern "C" fn run(start: *mut c_void) {
     // SAFETY: `start` waits until `ready` is set; the pager outlives this thread.
-    let (start, managed) = unsafe { (&*start.cast::<Start>(), &*(*start.cast::<Start>()).managed) };
+    let (start, managed) = unsafe { (&*start.cast::<LenderStart>(), &*(*start.cast::<LenderStart>()).managed) };
     let share = &managed.memory().share;
     let mut list = RobustList { next: 0, offset: 0, pending: 0, entry: 0 };
     list.next = &raw const list.entry as usize;

@@ -38,7 +38,7 @@ pub struct PagerProcess {
 /// By this name top and gdb show the pager process.
 const NAME: &std::ffi::CStr = c"coldframe-pager";
 
-struct Start {
+struct ProcessStart {
     threads: *const Threads,
     managed: *const ManagedMemory,
     socket: RawFd,
@@ -48,7 +48,7 @@ struct Start {
     ready: AtomicU32,
 }
 
-/// Values of `Start::ready`; others are error numbers.
+/// Values of `ProcessStart::ready`; others are error numbers.
 const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
@@ -64,7 +64,7 @@ impl Threads {
         let (read, write) = sys::deadly_pipe().map_err(failed)?;
         let (socket, ready) = (theirs.as_raw_fd(), AtomicU32::new(BEGINS));
         let (deadly, lives) = (read.as_raw_fd(), write.as_raw_fd());
-        let mut start = Start { threads: self, managed, socket, deadly, lives, ready };
+        let mut start = ProcessStart { threads: self, managed, socket, deadly, lives, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
         let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
@@ -101,7 +101,7 @@ impl PagerProcess {
 
 unsafe extern "C" fn run(start: *mut c_void) {
     // SAFETY: `start_process` gave it, and waits until `ready` is set.
-    let start = unsafe { &*start.cast::<Start>() };
+    let start = unsafe { &*start.cast::<ProcessStart>() };
     // SAFETY: the pager lives as long as its program.
     let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
@@ -126,7 +126,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 }
 
 /// Leaves all that is the program's. Returns the socket.
-fn settle(managed: &ManagedMemory, start: &Start) -> Sys<RawFd> {
+fn settle(managed: &ManagedMemory, start: &ProcessStart) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
     let mut open: Vec<RawFd> = own_descriptors::all().chain([start.deadly, start.lives, start.socket]).collect();

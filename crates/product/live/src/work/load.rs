@@ -9,7 +9,7 @@ use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::Location;
 use crate::sys::{self, Errno};
-use crate::task::{Load, Ring, Source, Todo};
+use crate::task::{Load, LoadSource, Ring, Todo};
 use crate::PAGE;
 
 impl Work {
@@ -20,10 +20,10 @@ impl Work {
         }
         self.look_for(&mut load);
         let ring = self.ring(todo.task);
-        if load.source == Source::Device && ring.works() {
+        if load.source == LoadSource::Device && ring.works() {
             if let Some((device, offset)) = self.place_of(&load).filter(|(device, _)| !device.injects()) {
                 ring.read(device.raw(), load.into, offset, todo.loads.len());
-                load.source = Source::Noted;
+                load.source = LoadSource::Noted;
             }
         }
         todo.loads.push(load);
@@ -34,10 +34,10 @@ impl Work {
 
     /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
-        load.source = Source::Device;
+        load.source = LoadSource::Device;
         match self.log().find(self.pages(), load.page, load.into) {
-            Location::Zeros => load.source = Source::Zeros,
-            Location::Memory => load.source = Source::Memory,
+            Location::Zeros => load.source = LoadSource::Zeros,
+            Location::Memory => load.source = LoadSource::Memory,
             Location::Device(slot) => load.slot = Some(slot),
         }
     }
@@ -55,16 +55,16 @@ impl Work {
 
     /// Submits the noted reads. If this thread may not submit, plain reads do the work.
     pub fn start_loads(&self, todo: &mut Todo) {
-        if todo.loads.iter().all(|load| load.source != Source::Noted) {
+        if todo.loads.iter().all(|load| load.source != LoadSource::Noted) {
             return;
         }
         if todo.requested_at == 0 {
             todo.requested_at = sys::now();
         }
-        let requested = if self.ring(todo.task).submit() { Source::Requested } else { Source::Device };
-        for load in todo.loads.iter_mut().filter(|load| load.source == Source::Noted) {
+        let requested = if self.ring(todo.task).submit() { LoadSource::Requested } else { LoadSource::Device };
+        for load in todo.loads.iter_mut().filter(|load| load.source == LoadSource::Noted) {
             load.source = requested;
-            Stats::add(&self.stats.device_reads, u64::from(requested == Source::Requested));
+            Stats::add(&self.stats.device_reads, u64::from(requested == LoadSource::Requested));
         }
         todo.laps.lap(Stage::LoadStopover);
     }
@@ -79,7 +79,7 @@ impl Work {
         if todo.loads.is_empty() {
             return;
         }
-        let waited_for = todo.loads.iter().any(|load| load.source == Source::Requested);
+        let waited_for = todo.loads.iter().any(|load| load.source == LoadSource::Requested);
         let hand_over = || self.reader.hand_over_for_read(self.stats.device_read_ns.load(Ordering::Relaxed));
         if waited_for {
             hand_over();
@@ -87,10 +87,10 @@ impl Work {
         let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {
             let mut load = todo.loads[i];
-            if load.source == Source::Unknown {
+            if load.source == LoadSource::Unknown {
                 self.look_for(&mut load);
             }
-            if load.source == Source::Device {
+            if load.source == LoadSource::Device {
                 hand_over();
                 let before = sys::now();
                 load.good = Some(self.read_now(&load));
@@ -113,7 +113,8 @@ impl Work {
     /// Takes the completions. Returns true if all of them had arrived already; then the work done in the meantime was
     /// not hidden.
     fn reap(&self, todo: &mut Todo) -> bool {
-        let mut left = todo.loads.iter().filter(|load| load.source == Source::Requested && load.good.is_none()).count();
+        let mut left =
+            todo.loads.iter().filter(|load| load.source == LoadSource::Requested && load.good.is_none()).count();
         let mut there = true;
         while left > 0 {
             let ring = self.ring(todo.task);
@@ -153,13 +154,13 @@ impl Work {
     fn verified(&self, load: &mut Load) -> bool {
         loop {
             match load.source {
-                Source::Zeros => {
+                LoadSource::Zeros => {
                     // SAFETY: the buffer is the load's.
                     unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
                     Stats::add(&self.stats.cold_faults, 1);
                     return true;
                 }
-                Source::Memory => {
+                LoadSource::Memory => {
                     Stats::add(&self.stats.log_hits, 1);
                     return true;
                 }
@@ -171,7 +172,7 @@ impl Work {
                 return false;
             }
             self.look_for(load);
-            if load.source == Source::Device {
+            if load.source == LoadSource::Device {
                 load.good = Some(self.read_now(load));
             }
         }
@@ -179,7 +180,7 @@ impl Work {
 
     /// Whether the device has returned all bytes. A read that the ring did not complete is repeated as a plain read.
     fn is_whole(&self, load: &Load) -> bool {
-        let whole = load.good == Some(true) || (load.source == Source::Requested && self.read_now(load));
+        let whole = load.good == Some(true) || (load.source == LoadSource::Requested && self.read_now(load));
         Stats::add(&self.stats.device_bytes_read, if whole { PAGE as u64 } else { 0 });
         whole
     }

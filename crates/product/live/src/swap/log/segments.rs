@@ -106,7 +106,7 @@ pub struct Inside {
     segments_max: usize,
     live: usize,
     cursor: usize,
-    memory: Memory,
+    memory: BufferMemory,
     pub buffers: [Buffer; BUFFERS],
     current: Option<usize>,
     turn: u64,
@@ -126,9 +126,9 @@ pub struct Inside {
 }
 
 #[derive(Debug)]
-struct Memory(usize);
+struct BufferMemory(usize);
 
-impl Drop for Memory {
+impl Drop for BufferMemory {
     fn drop(&mut self) {
         // SAFETY: the buffers go with the books, and are no longer written.
         unsafe { sys::unmap_memory(self.0, BUFFERS * SEGMENT * PAGE) };
@@ -161,7 +161,7 @@ impl Inside {
             segments_max: segments,
             live: 0,
             cursor: 0,
-            memory: Memory(base),
+            memory: BufferMemory(base),
             buffers: std::array::from_fn(buffer),
             current: None,
             turn: 0,
