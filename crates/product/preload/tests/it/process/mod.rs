@@ -1,0 +1,6 @@
+//! Forks, rights, limits and filters of system calls: what concerns a whole process.
+
+mod filters;
+mod fork;
+mod identity;
+mod limits;
