@@ -149,6 +149,7 @@ impl Engine {
     }
 }
 
+/// Serves a fault now, or lets it wait.
 fn fault(turn: &mut Turn<'_>, handler: &Handler, fault: Waiting) {
     if start(turn, handler, fault) {
         return;

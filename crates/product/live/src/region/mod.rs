@@ -1,9 +1,8 @@
-//! Changes of managed memory that are not faults: ranges are opened and closed, content is dropped or loaded, pages
-//! are pinned.
+//! Managed memory: its faults, and changes that are none: ranges are opened and closed, content is dropped or loaded,
+//! pages are pinned, frames are given back.
 //!
-//! These functions of [`ManagedMemory`] are the only ones that change the managed address space and cause events that
-//! are no fault. The door ([`crate::Pager`]) calls them for the program, a handler thread for a message, and a fork for
-//! the child. This room knows neither threads nor forks.
+//! Only methods of [`ManagedMemory`] change the managed address space. The door ([`crate::Pager`]) calls them for the
+//! program, a handler thread for a message, and a fork for the child. This room knows neither threads nor forks.
 
 mod block_cache;
 mod content;
