@@ -67,7 +67,8 @@ fn own() -> *mut *const Slot {
             options(nostack, readonly, pure));
         #[cfg(target_arch = "aarch64")]
         asm!("mrs {0}, tpidr_el0", "adrp {1}, :gottprel:coldframe_slot",
-            "ldr {1}, [{1}, :gottprel_lo12:coldframe_slot]", "add {0}, {0}, {1}", out(reg) place, out(reg) _, options(nostack, readonly, pure));
+            "ldr {1}, [{1}, :gottprel_lo12:coldframe_slot]", "add {0}, {0}, {1}",
+            out(reg) place, out(reg) _, options(nostack, readonly, pure));
     }
     place
 }

@@ -11,11 +11,8 @@ const COLUMNS_MAX: usize = 120;
 const EXCEPTIONS: &[(&str, usize)] = &[
     ("answer", 50),
     ("cli", 77),
-    ("core", 24),
     ("kernel", 11),
     ("lab-cli", 41),
-    ("live", 45),
-    ("preload", 139),
     ("proc", 21),
     ("show", 40),
 ];
