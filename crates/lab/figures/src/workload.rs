@@ -208,13 +208,13 @@ impl Service {
     }
 }
 
-struct Making<'a> {
+struct WorkloadGenerator<'a> {
     p: &'a Parameters,
     chance: Chance,
     rows: Vec<Reference>,
 }
 
-impl Making<'_> {
+impl WorkloadGenerator<'_> {
     fn touch(&mut self, task: u32, address: u64, kind: Kind, time: u64) {
         let count = self.p.app.lines;
         self.rows.push(Reference { task, time, count, ..Reference::new(address, LINE, kind) });
@@ -281,7 +281,7 @@ pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), E
     };
     let seed = category.bytes().fold(p.seed, |seed, byte| mix(seed ^ u64::from(byte)));
     let mut apps: Vec<App> = sizes.iter().enumerate().map(|(i, mb)| App::new(i, *mb, &p.app)).collect();
-    let mut making = Making { p, chance: Chance(seed), rows: Vec::new() };
+    let mut making = WorkloadGenerator { p, chance: Chance(seed), rows: Vec::new() };
     let services = Service::all(apps.len(), &p.services);
     services.iter().for_each(|service| making.build_up(service.task, service.heap, 0));
     let mut start = 0;
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn the_part_of_pages_that_touches_write_is_the_parameters() {
         let p = shipped();
-        let making = Making { p: &p, chance: Chance(0), rows: Vec::new() };
+        let making = WorkloadGenerator { p: &p, chance: Chance(0), rows: Vec::new() };
         let app = App::new(3, 50.0, &p.app);
         let written = (0..100_000).filter(|page| making.is_written(app.task, *page)).count() as f64 / 1e5;
         assert!((written - (1.0 - p.app.read_mostly)).abs() < 0.005, "{written}");

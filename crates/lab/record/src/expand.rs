@@ -75,7 +75,7 @@ impl Code {
 
 /// The state of a guest thread between two chunks.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct ThreadState {
     block: Span,
     /// Instructions of the block already given out.
     given: u32,
@@ -92,7 +92,7 @@ struct Progress {
 /// remains. If QEMU shows 16 or 32 bytes in halves, one access remains.
 pub struct Exact {
     code: Code,
-    tasks: HashMap<u32, Progress>,
+    tasks: HashMap<u32, ThreadState>,
     wide_in_halves: bool,
     pub instructions: u64,
 }
@@ -137,7 +137,7 @@ impl Exact {
 
     /// Gives out the block's instructions before index `end`.
     #[inline(always)]
-    fn give(&self, at: &mut Progress, sink: &mut Sink, end: u32) {
+    fn give(&self, at: &mut ThreadState, sink: &mut Sink, end: u32) {
         let end = end.min(at.block.count);
         if end > at.given {
             let range = (at.block.start + at.given) as usize..(at.block.start + end) as usize;
@@ -150,7 +150,7 @@ impl Exact {
     }
 
     #[inline(always)]
-    fn access(&self, at: &mut Progress, sink: &mut Sink, word: u64) {
+    fn access(&self, at: &mut ThreadState, sink: &mut Sink, word: u64) {
         let address = word & wire::ADDRESS_MASK;
         let size = 1 << (word >> wire::ACCESS_SIZE_SHIFT & 7);
         let kind = if word & wire::ACCESS_STORE != 0 { Kind::Write } else { Kind::Read };
@@ -185,7 +185,7 @@ impl Exact {
 
     /// The blocks and accesses still open at the end.
     pub fn finish(&mut self, sink: &mut Sink) {
-        let mut tasks: Vec<(u32, Progress)> = self.tasks.drain().collect();
+        let mut tasks: Vec<(u32, ThreadState)> = self.tasks.drain().collect();
         tasks.sort_unstable_by_key(|(task, _)| *task);
         for (task, mut at) in tasks {
             sink.set_task(task);

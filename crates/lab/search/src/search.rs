@@ -46,7 +46,7 @@ const WORK_MAX: u64 = 4_000_000_000;
 const WORK_MAX_TASKS: u64 = 1_000_000_000;
 
 /// Rows and families of a step of the halving.
-pub type Round = (u64, usize);
+pub type Remaining = (u64, usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortened {
@@ -61,7 +61,7 @@ pub struct Searched {
     /// Configurations priced on the whole trace.
     pub configurations: usize,
     /// Rows and families of each round of the halving; empty: every family ran over the whole trace.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<Remaining>,
     /// The shortened string, if all families were tried on one, and the families that then ran over the whole trace.
     pub short: Option<Shortened>,
     /// The bound by OPT for all policies; the error says why it is not known.
@@ -243,7 +243,7 @@ impl<'a> Tried<'a> {
         mut families: Vec<usize>,
         sizes: &[usize],
         too_much: &dyn Fn(&Self, usize) -> bool,
-    ) -> Result<(Vec<usize>, Vec<Round>), ExperimentError> {
+    ) -> Result<(Vec<usize>, Vec<Remaining>), ExperimentError> {
         let mut rounds = Vec::new();
         let mut rows = self.rows >> families.len().ilog2();
         while too_much(self, families.len()) {

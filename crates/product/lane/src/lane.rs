@@ -154,12 +154,18 @@ pub struct Lane {
 
 impl Lane {
     /// Makes lane `number` of a page table, for this many pages and tasks.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &LaneConfig, number: u32, pages: usize, tasks: usize) -> Result<Lane, LaneError> {
         let policy = config.policy.build(config.frames, pages)?;
         Lane::with_policy(config, policy, number, pages, tasks)
     }
 
     /// As [`Lane::new`], with this policy in place of the configuration's.
+    ///
+    /// # Errors
+    /// Bounds of zero.
     pub fn with_policy(
         config: &LaneConfig,
         policy: Made,

@@ -16,6 +16,9 @@ macro_rules! costs {
 
         impl Here {
             /// The costs in the sheet of a machine.
+            ///
+            /// # Errors
+            /// The sheet lacks one of the costs. The sheet of a device on a board lacks all of them.
             pub fn of(sheet: &Sheet) -> Result<Here, SheetError> {
                 Ok(Here { $($field: sheet.cost(concat!("live.", stringify!($field)))?,)* })
             }

@@ -86,22 +86,34 @@ impl Unit {
     };
 
     /// Reads a quantity as a whole number of the smallest unit.
+    ///
+    /// # Errors
+    /// Not a number and a unit, negative, finer than the smallest unit, or more than 2^63 - 1.
     pub fn read(&self, text: &str) -> Result<u64, QuantityError> {
         scaled(text, self.names).ok_or_else(|| QuantityError { text: text.into(), expected: self.expected })
     }
 }
 
 /// Reads a size, at most 2^63 - 1 bytes. A bare number is bytes; `K`, `M` and `G` are binary.
+///
+/// # Errors
+/// Not a number and a unit, not a whole number of bytes, or more than 2^63 - 1 bytes.
 pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
     Unit::SIZE.read(text).map(Bytes)
 }
 
 /// Reads a time in whole picoseconds, at most 2^63 - 1 (106 days). The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, finer than a picosecond, or more than 2^63 - 1 picoseconds (106 days).
 pub fn time(text: &str) -> Result<Ps, QuantityError> {
     Unit::TIME.read(text).map(Ps)
 }
 
 /// Reads `5%` or `5`.
+///
+/// # Errors
+/// Not a number from 0 on.
 pub fn percent(text: &str) -> Result<f64, QuantityError> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let number = number.filter(|n| n.is_finite() && *n >= 0.0);
@@ -114,6 +126,9 @@ pub fn duration(text: &str) -> Result<std::time::Duration, QuantityError> {
 }
 
 /// Reads an energy in whole picojoules, at most 2^63 - 1 (9 MJ). The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, finer than a picojoule, or more than 2^63 - 1 picojoules (9 MJ).
 pub fn energy(text: &str) -> Result<Pj, QuantityError> {
     Unit::ENERGY.read(text).map(Pj)
 }

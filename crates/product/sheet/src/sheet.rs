@@ -156,6 +156,9 @@ fn unknown<T: Default + PartialEq>(part: &T) -> bool {
 
 /// The shipped sheet of this name (case does not matter); or the measured sheet of this machine for [`stored::NAME`];
 /// or the sheet in the file of this path.
+///
+/// # Errors
+/// There is no such sheet, or the file is not one.
 pub fn find(name: &str) -> Result<Sheet, SheetError> {
     if name == stored::NAME {
         return stored::read();
@@ -179,6 +182,9 @@ pub fn all() -> Vec<Sheet> {
 }
 
 /// Reads a sheet.
+///
+/// # Errors
+/// Not TOML, an unknown or missing field, a number without a source, or a quantity that cannot be read or is zero.
 pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     let sheet: Sheet =
         toml::from_str(text).map_err(|e| SheetError::Parse { file: file.into(), reason: e.to_string() })?;
@@ -250,11 +256,17 @@ impl Sheet {
     }
 
     /// Stopover buffers.
+    ///
+    /// # Errors
+    /// The sheet does not have them.
     pub fn buffers(&self) -> Result<u32, SheetError> {
         self.number("geometry.buffers").map(|buffers| buffers as u32)
     }
 
     /// Erases that a block is rated for.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
     pub fn cycles(&self) -> Result<u64, SheetError> {
         self.number("endurance.cycles")
     }
@@ -281,6 +293,9 @@ macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident: $field:literal, $type:ident;)*) => {
         impl Sheet {$(
             $(#[$doc])*
+            ///
+            /// # Errors
+            /// The sheet does not have it.
             pub fn $name(&self) -> Result<$type, SheetError> {
                 self.number($field).map($type)
             }

@@ -27,6 +27,9 @@ pub struct Recorded {
 
 impl Recorded {
     /// Reads a file of [`coldframe_recording::entries`].
+    ///
+    /// # Errors
+    /// It cannot be read, or is not a recording.
     pub fn read(path: &Path) -> Result<Recorded, TraceError> {
         let bytes = fs::read(path).map_err(|source| {
             let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());

@@ -51,11 +51,17 @@ pub fn tell(text: &str) {
 }
 
 /// Prints text on stdout, in lines that fit.
+///
+/// # Errors
+/// It cannot be written.
 pub fn text(text: &str) -> Result<(), OutputError> {
     exact(None, &folded(text, width()))
 }
 
 /// Writes a file.
+///
+/// # Errors
+/// It cannot be written.
 pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
     exact(Some(path), text)
 }
@@ -71,6 +77,9 @@ pub struct Form {
 
 impl Form {
     /// Prints a result on stdout: its words, or JSON.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn print(&self, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
         match self.is_json() {
             true => exact(None, &json(of)),
@@ -103,6 +112,9 @@ impl Form {
 static OWN: OnceLock<File> = OnceLock::new();
 
 /// Prints a result on stdout: as JSON if the form says so, else its words.
+///
+/// # Errors
+/// It cannot be written.
 pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
     match form {
         "json" => exact(None, &json(of)),
@@ -111,6 +123,9 @@ pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> St
 }
 
 /// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
+///
+/// # Errors
+/// It cannot be written.
 pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     match to {
         None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
@@ -119,6 +134,9 @@ pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
 }
 
 /// Writes output for a program, or for a tool that wraps lines itself.
+///
+/// # Errors
+/// It cannot be written.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let Some(path) = to else {
         let mut stdout: Box<dyn Write> = match OWN.get() {

@@ -8,13 +8,13 @@
 
 use coldframe_store::Block;
 
-use super::write_back::{Line, Outcome, WriteBackCache};
+use super::write_back::{CacheOutcome, Line, WriteBackCache};
 use super::{FrontEnd, FrontEndCounts, PageRef, Spaces, Stream};
 use coldframe_lane::numbering::Numbering;
 
 /// Sizes of each of the two caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct L1Shape {
     /// log2 of the line size in bytes.
     pub line_shift: u32,
     /// Sets, a power of two.
@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 pub struct L1 {
-    shape: Shape,
+    shape: L1Shape,
     stream: Stream,
     instructions: WriteBackCache,
     data: WriteBackCache,
@@ -38,7 +38,7 @@ impl L1 {
     /// A front end for pages of `1 << shift` bytes. `paged` are the address ranges (start, end) that are demand paged;
     /// `None`: all. Stops after `limit` accesses below the caches, reads and writes.
     pub fn new(
-        shape: Shape,
+        shape: L1Shape,
         stream: Stream,
         shift: u32,
         spaces: Spaces,
@@ -101,8 +101,8 @@ impl L1 {
         };
         *lookups += 1;
         match cache.access(line, kind == 2) {
-            Outcome::Hit => true,
-            Outcome::Miss { written_back } => {
+            CacheOutcome::Hit => true,
+            CacheOutcome::Miss { written_back } => {
                 *misses += 1;
                 self.miss(line, written_back, out)
             }

@@ -9,7 +9,7 @@ use super::cache::Cache;
 pub type Line = (u32, u64);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum CacheOutcome {
     Hit,
     /// The line has to be read; the dirty line that it replaces, if any, has to be written.
     Miss {
@@ -31,16 +31,16 @@ impl WriteBackCache {
 
     /// Reads or writes within a line.
     #[inline]
-    pub fn access(&mut self, line: Line, writing: bool) -> Outcome {
+    pub fn access(&mut self, line: Line, writing: bool) -> CacheOutcome {
         let (way, hit) = self.tags.place(line.0, line.1);
         let (held, dirty) = &mut self.ways[way];
         if hit {
             *dirty |= writing;
-            return Outcome::Hit;
+            return CacheOutcome::Hit;
         }
         let written_back = dirty.then_some(*held);
         (*held, *dirty) = (line, writing);
-        Outcome::Miss { written_back }
+        CacheOutcome::Miss { written_back }
     }
 }
 
@@ -51,11 +51,11 @@ mod tests {
     #[test]
     fn a_dirty_line_goes_back_when_another_takes_its_place_and_a_clean_one_does_not() {
         let mut cache = WriteBackCache::new(2, 2);
-        let miss = |line| Outcome::Miss { written_back: line };
+        let miss = |line| CacheOutcome::Miss { written_back: line };
         // Lines 0, 2, 4, 6 share set 0.
         assert_eq!(cache.access((0, 0), true), miss(None));
         assert_eq!(cache.access((0, 2), false), miss(None));
-        assert_eq!(cache.access((0, 2), true), Outcome::Hit);
+        assert_eq!(cache.access((0, 2), true), CacheOutcome::Hit);
         assert_eq!(cache.access((0, 4), false), miss(Some((0, 0))));
         assert_eq!(cache.access((0, 6), false), miss(Some((0, 2))), "written by a hit");
         assert_eq!(cache.access((0, 0), false), miss(None), "line 4 was only read");

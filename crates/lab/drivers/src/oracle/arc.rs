@@ -26,7 +26,7 @@ enum On {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct ArcPage {
     on: On,
     dirty: bool,
     touched: bool,
@@ -38,7 +38,7 @@ struct Arc {
     links: Links,
     /// T1, T2, B1 and B2, the oldest first.
     lists: [List; 4],
-    pages: Vec<Entry>,
+    pages: Vec<ArcPage>,
     counts: OracleCounts,
 }
 
@@ -103,7 +103,7 @@ impl OneSize for Arc {
         if p >= self.pages.len() {
             let pages = (p + 1).next_power_of_two();
             self.links.grow(pages);
-            self.pages.resize(pages, Entry { on: On::Nothing, dirty: false, touched: false });
+            self.pages.resize(pages, ArcPage { on: On::Nothing, dirty: false, touched: false });
         }
         let c = self.frames;
         match self.pages[p].on {

@@ -22,7 +22,7 @@ impl OneSize for Lfu {
     fn reference(&mut self, page: u32, writing: bool) {
         self.now += 1;
         if page as usize >= self.pages.len() {
-            self.pages.resize((page as usize + 1).next_power_of_two(), Entry::default());
+            self.pages.resize((page as usize + 1).next_power_of_two(), LfuPage::default());
         }
         let entry = self.pages[page as usize];
         if entry.uses > 0 {
@@ -36,12 +36,12 @@ impl OneSize for Lfu {
         }
         let (uses, dirty) = (entry.uses + 1, entry.uses > 0 && entry.dirty || writing);
         self.order.insert((uses, self.now, page));
-        self.pages[page as usize] = Entry { uses, last: self.now, dirty, touched: true };
+        self.pages[page as usize] = LfuPage { uses, last: self.now, dirty, touched: true };
     }
 }
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct LfuPage {
     /// References since it came into memory; 0: it is not there.
     uses: u64,
     last: u64,
@@ -53,7 +53,7 @@ struct Entry {
 struct Lfu {
     frames: usize,
     now: u64,
-    pages: Vec<Entry>,
+    pages: Vec<LfuPage>,
     /// Uses, last touch and page of all that is in memory.
     order: BTreeSet<(u64, u64, u32)>,
     counts: OracleCounts,

@@ -17,7 +17,7 @@ const NR_LATENCY: u64 = 5;
 const WAKEUP_GRANULARITY: Ps = Ps::from_us(10_000);
 
 #[derive(Clone, Copy, Debug)]
-struct Entity {
+struct CfsEntity {
     vruntime: u64,
     /// When the task joined the ready tasks. Breaks ties as the kernel's tree does: equal keys go to the right.
     joined: u64,
@@ -28,7 +28,7 @@ struct Entity {
 #[derive(Debug)]
 pub struct Cfs {
     latency: Ps,
-    entities: Vec<Entity>,
+    entities: Vec<CfsEntity>,
     running: Option<usize>,
     min_vruntime: u64,
     joins: u64,
@@ -38,11 +38,11 @@ pub struct Cfs {
 impl Cfs {
     /// A scheduler for this many tasks. Each task runs once in a period of `latency`.
     pub fn new(tasks: usize, latency: Ps) -> Cfs {
-        let entities = vec![Entity { vruntime: 0, joined: 0, ready: false, is_new: true }; tasks];
+        let entities = vec![CfsEntity { vruntime: 0, joined: 0, ready: false, is_new: true }; tasks];
         Cfs { latency, entities, running: None, min_vruntime: 0, joins: 0, used: Ps::ZERO }
     }
 
-    fn ready_ones(&self) -> impl Iterator<Item = (usize, &Entity)> {
+    fn ready_ones(&self) -> impl Iterator<Item = (usize, &CfsEntity)> {
         self.entities.iter().enumerate().filter(|(_, e)| e.ready)
     }
 
@@ -55,7 +55,7 @@ impl Cfs {
 impl Scheduler for Cfs {
     fn wake(&mut self, task: usize) {
         self.joins += 1;
-        let Entity { vruntime, is_new, .. } = self.entities[task];
+        let CfsEntity { vruntime, is_new, .. } = self.entities[task];
         self.entities[task].ready = true;
         // `place_entity`.
         let placed = match is_new {
@@ -101,7 +101,7 @@ impl Scheduler for Cfs {
 
     /// The task with the least key, if the running task runs for this time first.
     fn next(&self, running_for: Ps) -> Option<usize> {
-        let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
+        let key = |(task, e): &(usize, &CfsEntity)| match self.running == Some(*task) {
             true => (e.vruntime + running_for.0, u64::MAX),
             false => (e.vruntime, e.joined),
         };

@@ -14,7 +14,7 @@ use super::Scheduler;
 pub const BASE_SLICE: Ps = Ps::from_us(750);
 
 #[derive(Clone, Copy, Debug)]
-struct Entity {
+struct EevdfEntity {
     vruntime: i64,
     deadline: i64,
     /// Virtual time that the task was owed when it fell asleep.
@@ -29,15 +29,15 @@ struct Sums {
 }
 
 impl Sums {
-    fn with(self, e: &Entity) -> Sums {
+    fn with(self, e: &EevdfEntity) -> Sums {
         self.and(e, 1)
     }
 
-    fn without(self, e: &Entity) -> Sums {
+    fn without(self, e: &EevdfEntity) -> Sums {
         self.and(e, -1)
     }
 
-    fn and(self, e: &Entity, times: i128) -> Sums {
+    fn and(self, e: &EevdfEntity, times: i128) -> Sums {
         let ready = self.ready.saturating_add_signed(times as isize);
         Sums { ready, vruntime: self.vruntime + times * i128::from(e.vruntime) }
     }
@@ -46,7 +46,7 @@ impl Sums {
 #[derive(Debug)]
 pub struct Eevdf {
     base_slice: Ps,
-    entities: Vec<Entity>,
+    entities: Vec<EevdfEntity>,
     /// The sums of the ready tasks, so a pick goes through the tasks only once.
     sums: Sums,
     running: Option<usize>,
@@ -58,13 +58,13 @@ pub struct Eevdf {
 impl Eevdf {
     /// A scheduler for this many tasks, with slices of this length.
     pub fn new(tasks: usize, base_slice: Ps) -> Eevdf {
-        let entities = vec![Entity { vruntime: 0, deadline: 0, lag: 0, ready: false }; tasks];
+        let entities = vec![EevdfEntity { vruntime: 0, deadline: 0, lag: 0, ready: false }; tasks];
         Eevdf { base_slice, entities, sums: Sums::default(), running: None, used: Ps::ZERO, mean_before: 0 }
     }
 
     /// The ready tasks as they would be after the running one has run for this time.
-    fn ready_ones(&self, running_for: Ps) -> impl Iterator<Item = (usize, Entity)> + '_ {
-        let at = move |(task, e): (usize, &Entity)| match self.running == Some(task) {
+    fn ready_ones(&self, running_for: Ps) -> impl Iterator<Item = (usize, EevdfEntity)> + '_ {
+        let at = move |(task, e): (usize, &EevdfEntity)| match self.running == Some(task) {
             true => (task, e.ran(running_for, self.base_slice)),
             false => (task, *e),
         };
@@ -85,7 +85,7 @@ impl Eevdf {
         }
     }
 
-    fn set(&mut self, task: usize, new: Entity) {
+    fn set(&mut self, task: usize, new: EevdfEntity) {
         let old = std::mem::replace(&mut self.entities[task], new);
         if old.ready {
             self.sums = self.sums.without(&old);
@@ -96,9 +96,9 @@ impl Eevdf {
     }
 }
 
-impl Entity {
+impl EevdfEntity {
     /// The entity after this time on the processor. If it reaches its deadline, it gets a new one.
-    fn ran(mut self, time: Ps, slice: Ps) -> Entity {
+    fn ran(mut self, time: Ps, slice: Ps) -> EevdfEntity {
         self.vruntime += time.0 as i64;
         if self.vruntime >= self.deadline {
             self.deadline = self.vruntime + slice.0 as i64;
@@ -152,7 +152,7 @@ impl Scheduler for Eevdf {
     /// `pick_eevdf`.
     fn next(&self, running_for: Ps) -> Option<usize> {
         let mean = self.mean(running_for);
-        let eligible = |(_, e): &(usize, Entity)| e.vruntime <= mean;
+        let eligible = |(_, e): &(usize, EevdfEntity)| e.vruntime <= mean;
         self.ready_ones(running_for).filter(eligible).min_by_key(|(task, e)| (e.deadline, *task)).map(|(task, _)| task)
     }
 

@@ -7,7 +7,7 @@ use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{Below, Caps, Config, Engine, PageId, Ps, TaskId};
 use coldframe_journal::{Head, Journal};
 
-use super::paging::{Outcome, Paging};
+use super::paging::{FaultOutcome, Paging};
 use super::{Activation, OnFault, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::scheduler::Scheduler;
 use coldframe_lane::lane::{LaneError, SwapDone};
@@ -442,14 +442,14 @@ impl Cpu {
         }
         let outcome = self.paging.fault(running, page, reference.writing());
         self.note_majors();
-        if outcome == Outcome::Halted {
+        if outcome == FaultOutcome::Halted {
             self.stands = self.on_fault == OnFault::Keeps;
             return self.note_ends();
         }
         let task = &mut self.tasks[running];
-        task.result.minor += u64::from(outcome != Outcome::Waits);
-        task.result.in_flight += u64::from(outcome == Outcome::InFlight);
-        if outcome == Outcome::Minor {
+        task.result.minor += u64::from(outcome != FaultOutcome::Waits);
+        task.result.in_flight += u64::from(outcome == FaultOutcome::InFlight);
+        if outcome == FaultOutcome::Minor {
             return self.end_fault(running);
         }
         task.writing = reference.writing().then_some(page);

@@ -10,7 +10,7 @@ use coldframe_lane::watch::Watch;
 
 /// The outcome of a task's fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+pub(super) enum FaultOutcome {
     /// The task resumes; the fault was minor.
     Minor,
     Waits,
@@ -44,7 +44,7 @@ impl Paging {
     }
 
     /// A touch that the page table did not let through.
-    pub(super) fn fault(&mut self, task: usize, page: PageId, writing: bool) -> Outcome {
+    pub(super) fn fault(&mut self, task: usize, page: PageId, writing: bool) -> FaultOutcome {
         self.watch().faults(task, page);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = self.watched().majors.len();
@@ -54,21 +54,21 @@ impl Paging {
             if writing {
                 self.table.set_dirty(0, page);
             }
-            return Outcome::Minor;
+            return FaultOutcome::Minor;
         }
         if self.world.halted.contains(&TaskId::from(task)) {
-            return Outcome::Halted;
+            return FaultOutcome::Halted;
         }
         let started = self.watched().majors.len() > majors;
         if let Some(ticket) = self.watched().ticket(page) {
             self.world.bus.hurry(Event::Loaded { ticket });
             if !started {
-                return Outcome::InFlight;
+                return FaultOutcome::InFlight;
             }
         } else if !started {
             self.world.bus.hurry(Event::Written { page });
         }
-        Outcome::Waits
+        FaultOutcome::Waits
     }
 
     /// A prefetch hint for a page of this task; the task does not wait for it. False: the hint was dropped. A page that

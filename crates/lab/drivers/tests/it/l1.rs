@@ -10,7 +10,7 @@ use coldframe_boards::energy::{t_paging, AccessCounts, Price};
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, PageId, Ps};
-use coldframe_drivers::front_end::l1::{Shape, L1};
+use coldframe_drivers::front_end::l1::{L1Shape, L1};
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::run::IdlePrices;
@@ -20,7 +20,7 @@ use coldframe_lane::{LaneConfig, LaneResult, PageRef};
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Block, Reader, Wanted};
 
-const SHAPE: Shape = Shape { line_shift: 5, sets: 32, ways: 4 };
+const SHAPE: L1Shape = L1Shape { line_shift: 5, sets: 32, ways: 4 };
 const DELAYED: &str = "delayed-dual-buffering";
 const PRICE: Price<Ps> =
     Price { page_load: Ps(29_330), page_move: Ps(12_860), main_read: Ps(40), xip_read: Ps(220), main_write: Ps(41) };

@@ -90,6 +90,6 @@ pub const L1: FrontEnd = FrontEnd {
 
 fn build(key: &FrontKey, spaces: Spaces) -> Box<dyn front_end::FrontEnd> {
     // 4 KiB / (4 ways * 32 bytes) sets.
-    let shape = l1::Shape { line_shift: 5, sets: 32, ways: 4 };
+    let shape = l1::L1Shape { line_shift: 5, sets: 32, ways: 4 };
     Box::new(Caches::new(shape, key.stream, key.page_shift, spaces, key.paged.clone(), key.accesses))
 }

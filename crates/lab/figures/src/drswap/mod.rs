@@ -136,17 +136,17 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
     Ok(rows)
 }
 
-struct Input {
+struct CategoryTrace {
     rows: Block,
     provenance: Provenance,
 }
 
-fn input(p: &Parameters, category: &str) -> Result<Input, ExperimentError> {
+fn input(p: &Parameters, category: &str) -> Result<CategoryTrace, ExperimentError> {
     let (rows, provenance) = generate(p, category)?;
-    Ok(Input { rows, provenance })
+    Ok(CategoryTrace { rows, provenance })
 }
 
-impl Input {
+impl CategoryTrace {
     fn run(
         &self,
         backing: &Backing,

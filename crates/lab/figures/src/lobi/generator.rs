@@ -24,7 +24,7 @@ const LIFETIME: f64 = 4_000.0;
 /// The part of a group's pages that comes back, if the group does. Fitted.
 const COMES_BACK: f64 = 0.8;
 
-struct Making {
+struct SwapTraceGenerator {
     chance: Chance,
     events: Vec<SwapEvent>,
     /// Pages that will come back: the time (in events), the order in which they left, the process.
@@ -33,7 +33,7 @@ struct Making {
     ins: u64,
 }
 
-impl Making {
+impl SwapTraceGenerator {
     fn event(&mut self, op: SwapOp, slot: u32, pid: u32) {
         let time_ns = self.events.len() as u64;
         let page_number = u64::from(slot);
@@ -77,7 +77,8 @@ fn target() -> [u64; 3] {
 /// The trace. Slot numbers name copies, one for each swap-out; each touch is an `in`.
 pub fn generate(seed: u64) -> SwapTrace {
     let [outs, ins, processes] = target();
-    let mut m = Making { chance: Chance(seed), events: Vec::new(), due: BinaryHeap::new(), outs: 0, ins: 0 };
+    let mut m =
+        SwapTraceGenerator { chance: Chance(seed), events: Vec::new(), due: BinaryHeap::new(), outs: 0, ins: 0 };
     let weights: Vec<f64> = (1..=processes).map(|rank| 1.0 / rank as f64).collect();
     let sum: f64 = weights.iter().sum();
     // A little more than the share that must come back: copies that are out at the end do not come back.

@@ -202,6 +202,9 @@ impl Sheet {
     }
 
     /// The cost of an event on this machine, by the name of its field, `live.key`.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
     pub fn cost(&self, field: &'static str) -> Result<Spread, SheetError> {
         let missing = || SheetError::NotMeasured { device: self.name.clone(), field };
         let entry = self.live.all().into_iter().find(|(name, _)| *name == field).and_then(|(_, entry)| entry);

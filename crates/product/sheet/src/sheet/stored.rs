@@ -18,6 +18,9 @@ const FILE: &str = "here.toml";
 static ONLY_HERE: Mutex<Option<Sheet>> = Mutex::new(None);
 
 /// The sheet of this machine that was kept last, even if it is no longer true.
+///
+/// # Errors
+/// There is none, it cannot be read, or it is not a sheet.
 pub fn read() -> Result<Sheet, SheetError> {
     match (only(), path()) {
         (Some(sheet), _) => Ok(sheet),
