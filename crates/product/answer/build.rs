@@ -1,6 +1,6 @@
-//! With COLDFRAME_BUNDLE=1 (see `.cargo/config.toml` beside this file) builds the libraries that coldframe loads into other programs and packs
-//! them, so that `src/run/bundle.rs` takes them into the program; with COLDFRAME_BUNDLE=FOLDER packs those there (`scripts/dist.py`). Other builds
-//! have them beside the program and do nothing here.
+//! With COLDFRAME_BUNDLE=1 (see `.cargo/config.toml` beside this file) builds the libraries that coldframe loads into
+//! other programs and packs them, so that `src/run/bundle.rs` takes them into the program; with COLDFRAME_BUNDLE=FOLDER
+//! packs those there (`scripts/dist.py`). Other builds have them beside the program and do nothing here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_answer::run::paged::{Run, Snapshot, PAGE};
+use coldframe_answer::run::paged::{PagedRun, Snapshot, PAGE};
 use coldframe_boards::swap_energy::{bus_energy, SwapCounts};
 use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Ps};
@@ -27,8 +27,8 @@ impl Price {
     ///
     /// # Errors
     /// The sheet lacks a page or block size, or is not of a memory on the bus.
-    pub fn of(sheet: &Sheet, run: &Run) -> Result<Option<Price>, SheetError> {
-        let Run::Pager(run) = run else { return Ok(None) };
+    pub fn of(sheet: &Sheet, run: &PagedRun) -> Result<Option<Price>, SheetError> {
+        let PagedRun::Pager(run) = run else { return Ok(None) };
         let (stats, seconds) = (&run.stats, run.program.seconds);
         Ok(Some(match run.config.slow {
             Some(_) => Price::Slow(Slow::new(sheet, stats, seconds)?),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_answer::run::child::Signals;
-use coldframe_answer::run::paged::{run as run_program, Order, Run};
+use coldframe_answer::run::paged::{run as run_program, Order, PagedRun};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::default_backing;
 use coldframe_experiment::ExperimentError;
@@ -114,7 +114,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct PricedRun<'a> {
     #[serde(flatten)]
-    run: &'a Run,
+    run: &'a PagedRun,
     #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'a Price>,
 }

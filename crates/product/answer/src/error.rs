@@ -66,8 +66,8 @@ impl AnswerError {
         AnswerError::new(2, message)
     }
 
-    /// The exit code: 2 usage or configuration, 3 bad input data, 4 this machine lacks a feature, 5 I/O; 126 and 127 as in
-    /// shells.
+    /// The exit code: 2 usage or configuration, 3 bad input data, 4 this machine lacks a feature, 5 I/O; 126 and 127 as
+    /// in shells.
     pub fn code(&self) -> u8 {
         match self {
             AnswerError::Trace(error) => error.code(),

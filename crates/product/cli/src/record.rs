@@ -61,14 +61,14 @@ impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
         let out = self.output.clone().unwrap_or_else(|| default_output(&self.program.words));
         let terminal = Terminal::new(quiet);
-        let order = window::Order {
+        let order = window::RecordOrder {
             command: &self.program.words,
             pages: self.window,
             overhead: self.overhead,
             max_time: self.time,
             patience: window::PATIENCE,
             listener: Some(&terminal),
-            ..window::Order::default()
+            ..window::RecordOrder::default()
         };
         let recorded = window::record(&order, &out)?;
         terminal.finish();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::service::squeeze::{squeeze, Order};
+use coldframe_answer::service::squeeze::{squeeze, SqueezeOrder};
 use coldframe_show::html::Page;
 use coldframe_show::{export, squeezed};
 
@@ -61,7 +61,7 @@ pub struct Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        let order = Order {
+        let order = SqueezeOrder {
             name: &self.name,
             max_stall_percent: self.max_stall,
             watch: self.time,

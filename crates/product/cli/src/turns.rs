@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::service::turns::{turns, Order};
+use coldframe_answer::service::turns::{turns, TurnsOrder};
 use coldframe_show::parked;
 
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ pub struct Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        let order = Order { names: &self.names, slice: self.slice, until_idle: self.until_idle };
+        let order = TurnsOrder { names: &self.names, slice: self.slice, until_idle: self.until_idle };
         let done = turns(&order, &Terminal::new(quiet))?;
         self.form.print(&done, || parked::turns(&done))?;
         Ok(ExitCode::SUCCESS)

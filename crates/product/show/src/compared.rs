@@ -71,7 +71,7 @@ fn row(compared: &Compared, ram: u64, way: &Contender) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_answer::bench::compared::{fastest, Size};
+    use coldframe_answer::bench::compared::{fastest, SizeRuns};
     use coldframe_answer::run::runs::{Unlike, Way};
     use coldframe_answer::{Run, Runs};
 
@@ -86,7 +86,7 @@ mod tests {
         Contender { name: name.into(), command, refused: None, runs }
     }
 
-    fn compared(memory_bytes: u64, sizes: Vec<Size>) -> Compared {
+    fn compared(memory_bytes: u64, sizes: Vec<SizeRuns>) -> Compared {
         let plain = way("", &[1.0, 2.0, 9.0], false).runs;
         let (schema_version, version, program, left_out) = (1, "0", vec![], vec![]);
         let fastest = fastest(&plain, &sizes);
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_table_fits_80_columns_and_ends_with_the_command() {
         let fits = |text: &str| text.lines().all(|line| line.chars().count() <= 80);
-        let size = |ram_bytes, killed| Size {
+        let size = |ram_bytes, killed| SizeRuns {
             ram_bytes,
             ways: vec![way("slow", &[3.0, 4.0, 5.0], false), way("dead", &[0.1], killed)],
         };
@@ -107,7 +107,7 @@ mod tests {
         let dead = text.lines().filter(|line| line.contains("dead")).nth(1).unwrap();
         assert!(!dead.contains("0.10"), "{dead}");
         // Hours for a large program, in a way with a long name: what became of the runs is still there.
-        let mut long = Size { ram_bytes: 997 << 30, ways: vec![way("kernel, zswap", &[98765.43, 99999.99], true)] };
+        let mut long = SizeRuns { ram_bytes: 997 << 30, ways: vec![way("kernel, zswap", &[98765.43, 99999.99], true)] };
         long.ways[0].runs.runs[0].killed = false;
         let text = words(&compared(999 << 30, vec![long]));
         assert!(fits(&text) && text.contains("1 of 2 killed") && text.ends_with("at each size.\n"), "{text}");

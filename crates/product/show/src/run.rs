@@ -1,17 +1,17 @@
 //! A run in words: faults, traffic, waits. The stages of faults and what the pager has decided are in its JSON.
 
 use coldframe_answer::run::by_kernel::{KernelRun, Stall};
-use coldframe_answer::run::paged::{PagerRun, Run, SwapAreaRun, Times, PAGE};
+use coldframe_answer::run::paged::{PagedRun, PagerRun, SwapAreaRun, Times, PAGE};
 use coldframe_sheet::quantity::{human_count, human_size};
 
 use crate::table::styled;
 
 /// The statistics of a run; empty if no pager has started.
-pub fn words(run: &Run) -> String {
+pub fn words(run: &PagedRun) -> String {
     match run {
-        Run::Pager(run) if !run.started => String::new(),
-        Run::Pager(run) => nothing_came(run) + &by_pager(run) + &disk(run),
-        Run::Kernel(run) => by_kernel(run),
+        PagedRun::Pager(run) if !run.started => String::new(),
+        PagedRun::Pager(run) => nothing_came(run) + &by_pager(run) + &disk(run),
+        PagedRun::Kernel(run) => by_kernel(run),
     }
 }
 

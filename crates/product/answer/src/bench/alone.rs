@@ -1,8 +1,9 @@
 //! The first plan of an answer: the program alone, three times if it takes less than a second, else once.
 
 use super::log::RunLog;
-use super::plan::{Course, Outcome, Plan, Trial};
+use super::plan::{Course, Plan};
 use super::rules::is_short;
+use super::trial::{Outcome, Trial};
 use crate::predict::question::Limits;
 
 /// The least time that runs may take, and the whole answer, in seconds.

@@ -2,7 +2,6 @@
 //! with a limit.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use coldframe_sheet::Sheet;
 
@@ -18,7 +17,7 @@ use crate::predict::common::program;
 use crate::predict::kinds::Answer;
 use crate::predict::machine::Machine;
 use crate::predict::question::{Limits, Reading};
-use crate::predict::record::{served, Order, PATIENCE_OF_CHECK};
+use crate::predict::record::{served, RecordOrder, PATIENCE_OF_CHECK};
 use crate::predict::watch;
 use crate::run::child::Signals;
 use crate::run::program::{binary, line, pageable};
@@ -52,8 +51,8 @@ pub struct Checked {
     pub need: Option<(Need, Answer)>,
 }
 
-/// Runs the program alone and in its RAM, and decides. If there is no such limit, or the program cannot be run so, it is
-/// recorded or watched, and again if the answer is no, and its need is compared.
+/// Runs the program alone and in its RAM, and decides. If there is no such limit, or the program cannot be run so, it
+/// is recorded or watched, and again if the answer is no, and its need is compared.
 ///
 /// # Errors
 /// No limit; the program failed, or can only be measured in another way than its baseline.
@@ -167,7 +166,7 @@ impl Check<'_> {
         let folder = tempfile::tempdir();
         let folder = folder.map_err(|e| AnswerError::new(5, format!("no temporary folder: {e}; set TMPDIR")))?;
         let trace = folder.path().join("trace.parquet");
-        let order = Order { command: self.command, patience: PATIENCE_OF_CHECK, ..Order::default() };
+        let order = RecordOrder { command: self.command, patience: PATIENCE_OF_CHECK, ..RecordOrder::default() };
         if let Err(why) = served(&order, &trace)? {
             return Ok(Err(why));
         }
@@ -177,25 +176,5 @@ impl Check<'_> {
         let sheet: Sheet = machine.sheet().clone();
         let need = Need::of(&answer, &reading.provenance.group, Some(sheet));
         Ok(Ok((need, answer)))
-    }
-}
-
-impl Need {
-    /// A baseline.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Need, AnswerError> {
-        let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            AnswerError::new(5, format!("{shown}: cannot be read: {e}; write one with --write-baseline {shown}"))
-        })?;
-        let again = format!("write it anew with --write-baseline {shown}");
-        let need: Need = serde_json::from_str(&text)
-            .map_err(|e| AnswerError::new(3, format!("{shown}: is no baseline: {e}; {again}")))?;
-        match need.kind == "need" {
-            true => Ok(need),
-            false => Err(AnswerError::new(3, format!("{shown}: is no baseline; {again}"))),
-        }
     }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_sheet::quantity::{self, ram_size};
 
-use super::compared::{fastest, Compared, Contender, Size};
+use super::compared::{fastest, Compared, Contender, SizeRuns};
 use super::log::RunLog;
-use super::plan::{carry_out, Course, Outcome, Plan, Refusal, Trial};
+use super::plan::{carry_out, Course, Plan};
 use super::runner::Bench;
+use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::by_kernel::ready;
@@ -64,7 +65,7 @@ pub struct InTurn<'a> {
 
 /// How much memory can leave, and the sizes of RAM, in bytes.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Memory {
+pub struct MemorySizes {
     /// Bytes of the program's memory that can leave.
     pub bytes: u64,
     /// The sizes of RAM.
@@ -98,7 +99,7 @@ pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compa
 }
 
 impl Plan for InTurn<'_> {
-    type Result = Result<Memory, Refusal>;
+    type Result = Result<MemorySizes, Refusal>;
 
     fn decide(&self, course: &mut Course) -> Result<Self::Result, Trial> {
         let first = match ran(course.run(Trial::plain(None))?) {
@@ -154,7 +155,7 @@ impl Plan for InTurn<'_> {
 
 impl InTurn<'_> {
     /// What a run with all of its memory shows.
-    fn memory(&self, run: &Run) -> Result<Memory, Refusal> {
+    fn memory(&self, run: &Run) -> Result<MemorySizes, Refusal> {
         let name = self.ways[0].name;
         if run.too_long {
             let message = format!("{name}: with all of its memory it took too long; give more --max-time");
@@ -165,19 +166,27 @@ impl InTurn<'_> {
             return Err(Refusal::new(4, message));
         }
         let sizes = self.ram.iter().map(|text| size(text, run.managed_bytes)).collect::<Result<_, _>>()?;
-        Ok(Memory { bytes: run.managed_bytes, sizes })
+        Ok(MemorySizes { bytes: run.managed_bytes, sizes })
     }
 
     /// The results of these runs.
-    pub fn compared(&self, runs: &RunLog, memory: Memory, program: &[OsString], left_out: Vec<String>) -> Compared {
+    pub fn compared(
+        &self,
+        runs: &RunLog,
+        memory: MemorySizes,
+        program: &[OsString],
+        left_out: Vec<String>,
+    ) -> Compared {
         let contender = |named: &Named, ram: u64| Contender {
             name: named.name.into(),
             command: named.command(ram, program),
             refused: runs.refusal(&named.way, ram),
             runs: runs.paged(&named.way, ram).unwrap_or_else(|| Runs::new(&named.way, Some(ram))),
         };
-        let size =
-            |ram: &u64| Size { ram_bytes: *ram, ways: self.ways.iter().map(|named| contender(named, *ram)).collect() };
+        let size = |ram: &u64| SizeRuns {
+            ram_bytes: *ram,
+            ways: self.ways.iter().map(|named| contender(named, *ram)).collect(),
+        };
         let (plain, sizes) = (runs.plain(), Vec::from_iter(memory.sizes.iter().map(size)));
         Compared {
             schema_version: SCHEMA_VERSION,

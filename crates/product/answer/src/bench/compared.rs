@@ -21,7 +21,7 @@ pub struct Contender {
 
 /// A size of RAM.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Size {
+pub struct SizeRuns {
     /// Bytes.
     pub ram_bytes: u64,
     /// The ways of paging.
@@ -53,7 +53,7 @@ pub struct Compared {
     /// Their output is another one each time, so that outputs are not compared.
     pub varies: bool,
     /// The sizes of RAM.
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<SizeRuns>,
     /// Why other ways were left out.
     pub left_out: Vec<String>,
     /// The fastest way; null: no way ended as the plain run did, in each run at each size.
@@ -85,8 +85,8 @@ impl Contender {
 }
 
 /// Of the ways whose runs all ended as the plain run did.
-pub fn fastest(plain: &Runs, sizes: &[Size]) -> Option<Fastest> {
-    let seconds = |size: &Size, name: &str| size.ways.iter().find(|way| way.name == name)?.seconds();
+pub fn fastest(plain: &Runs, sizes: &[SizeRuns]) -> Option<Fastest> {
+    let seconds = |size: &SizeRuns, name: &str| size.ways.iter().find(|way| way.name == name)?.seconds();
     let mean = |name: &str| {
         let times: Option<Vec<f64>> = sizes.iter().map(|size| seconds(size, name)).collect();
         let times = times?.into_iter().map(|time| (time / plain.seconds.max(1e-9)).ln()).collect::<Vec<_>>();

@@ -1,7 +1,9 @@
-//! A runner without programs, for tests of plans and of the sentences that they lead to: a table from RAM to seconds and
-//! pages, on a machine with noise and drift, and programs that are killed, print something else, run once, or get a signal.
+//! A runner without programs, for tests of plans and of the sentences that they lead to: a table from RAM to seconds
+//! and pages, on a machine with noise and drift, and programs that are killed, print something else, run once, or get a
+//! signal.
 
-use super::plan::{Outcome, Refusal, Runner, Trial};
+use super::plan::Runner;
+use super::trial::{Outcome, Refusal, Trial};
 use crate::run::runs::{By, Run};
 use crate::run::streams::Output;
 

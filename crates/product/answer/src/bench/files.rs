@@ -1,15 +1,17 @@
-//! The third plan of an answer: the program's time with less page cache for the files that it maps, measured by the kernel
-//! in a memory group whose limit is for all memory.
+//! The third plan of an answer: the program's time with less page cache for the files that it maps, measured by the
+//! kernel in a memory group whose limit is for all memory.
 //!
-//! The kernel charges a page of a file to the group that reads it first. So the files leave the cache before each run, which
-//! reads them from the disk again; the first run has room for all of them, and the others are compared with it. Pages that
-//! another program maps cannot leave, and no limit on this one reaches them: then the first run takes much less than it may.
+//! The kernel charges a page of a file to the group that reads it first. So the files leave the cache before each run,
+//! which reads them from the disk again; the first run has room for all of them, and the others are compared with it.
+//! Pages that another program maps cannot leave, and no limit on this one reaches them: then the first run takes much
+//! less than it may.
 
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::plan::{Course, Outcome, Plan, Trial};
+use super::plan::{Course, Plan};
 use super::rules::{is_near, REPEATS, SHORT};
+use super::trial::{Outcome, Trial};
 use crate::predict::common::Common;
 use crate::predict::curve::round;
 use crate::run::runs::{Runs, Way};
@@ -19,8 +21,8 @@ const PARTS: [f64; 3] = [1.0, 0.75, 0.5];
 /// What the kernel takes for tables and for files that it reads ahead: a part of the files, and so many bytes.
 const AHEAD: f64 = 1.0 / 16.0;
 const FIRST: f64 = (4 << 20) as f64;
-/// The time of 8 runs, at least 9 s, is kept for runs with less page cache. Runs with less heap get as much first, unless
-/// the files are larger than the heap.
+/// The time of 8 runs, at least 9 s, is kept for runs with less page cache. Runs with less heap get as much first,
+/// unless the files are larger than the heap.
 const RUNS: f64 = 8.0;
 const SECONDS: f64 = 9.0;
 

@@ -1,5 +1,5 @@
-//! The plan of `check --max-ram`: the program alone, and in the RAM that it may have; both again where the times are near
-//! the limit.
+//! The plan of `check --max-ram`: the program alone, and in the RAM that it may have; both again where the times are
+//! near the limit.
 //!
 //! ```text
 //!   alone, seen by the user ─► (alone twice more if it is short) ─► in --max-ram ─┬─ clearly within, or not ─► verdict
@@ -11,9 +11,10 @@
 use coldframe_sheet::quantity::human_size;
 
 use super::log::RunLog;
-use super::plan::{Course, Outcome, Plan, Refusal, Trial};
+use super::plan::{Course, Plan};
 use super::rules::{is_near, is_short, longest, NEAR, REPEATS_NEAR};
 use super::runner::Ways;
+use super::trial::{Outcome, Refusal, Trial};
 use crate::listener::Listener;
 use crate::predict::record::ELSEWHERE;
 use crate::run::runs::{By, Run, Runs, Way};

@@ -3,7 +3,7 @@
 use crate::run::runs::{By, Run, Runs, Unlike, Way};
 use crate::run::streams::Difference;
 
-use super::plan::{Outcome, Trial};
+use super::trial::{Outcome, Trial};
 
 /// A trial, when it was asked for, and what became of it.
 #[derive(Clone, PartialEq, Debug)]

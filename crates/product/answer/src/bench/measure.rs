@@ -23,7 +23,7 @@ use crate::predict::kinds::Answer;
 use crate::predict::machine::Machine;
 use crate::predict::measured::Measurements;
 use crate::predict::question::{Limits, Reading};
-use crate::predict::record::{served, Order, PATIENCE, PATIENCE_WITH_RUNS};
+use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::child::Signals;
 use crate::run::program::{binary, line, pageable};
@@ -57,7 +57,8 @@ pub fn measure(
 ) -> Result<Answered, AnswerError> {
     binary(command)?;
     let streams = Streams::new()?;
-    // What this machine lacks is reported before the program runs. It is measured once, which is no part of the answer's time.
+    // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
+    // answer's time.
     let machine = pageable(command).map(|()| Machine::known(listener));
     let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
     match machine {
@@ -81,13 +82,13 @@ impl Measuring<'_> {
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
         let trace = self.folder.join("trace.parquet");
         let streams = (!self.limits.once).then_some(self.streams);
-        let order = Order {
+        let order = RecordOrder {
             command: self.command,
             patience: if self.limits.once { PATIENCE } else { PATIENCE_WITH_RUNS },
             max_time: self.limits.time,
             streams,
             listener: Some(self.listener),
-            ..Order::default()
+            ..RecordOrder::default()
         };
         let recording = match served(&order, &trace)? {
             Ok(recording) => recording,
@@ -125,8 +126,8 @@ impl Measuring<'_> {
         Ok(Answered { answer, heat: None, group: Vec::new(), remarks })
     }
 
-    /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be any;
-    /// and what to know of them.
+    /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be
+    /// any; and what to know of them.
     fn with_runs(
         &self,
         first: First,

@@ -17,4 +17,5 @@ pub mod runner;
 pub mod search;
 #[cfg(test)]
 mod tests;
+pub mod trial;
 pub mod verdict;

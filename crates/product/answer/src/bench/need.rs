@@ -7,6 +7,9 @@
 //! pager's own start cancels; it is on the line between two sizes of the curve; and the program's own time and the
 //! costs of this machine, which load on the machine changes, can be those of a baseline.
 
+use std::path::Path;
+
+use crate::error::AnswerError;
 use crate::SCHEMA_VERSION;
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::Sheet;
@@ -83,6 +86,24 @@ pub struct Grown {
 }
 
 impl Need {
+    /// A baseline.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Need, AnswerError> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            AnswerError::new(5, format!("{shown}: cannot be read: {e}; write one with --write-baseline {shown}"))
+        })?;
+        let again = format!("write it anew with --write-baseline {shown}");
+        let need: Need = serde_json::from_str(&text)
+            .map_err(|e| AnswerError::new(3, format!("{shown}: is no baseline: {e}; {again}")))?;
+        match need.kind == "need" {
+            true => Ok(need),
+            false => Err(AnswerError::new(3, format!("{shown}: is no baseline; {again}"))),
+        }
+    }
+
     /// Of an answer, and of the processes that it is about.
     pub fn of(answer: &Answer, group: &[ProcessFacts], sheet: Option<Sheet>) -> Need {
         let (least, at_most) = least(answer, answer.slowdown_percent / 100.0 * answer.program_seconds);

@@ -22,7 +22,8 @@ pub fn is_short(plain: &Runs) -> bool {
     plain.runs.len() < REPEATS && plain.seconds < SHORT
 }
 
-/// The longest good run of a program that takes so many seconds alone. `slowdown`: the longest extra time, as a part of it.
+/// The longest good run of a program that takes so many seconds alone. `slowdown`: the longest extra time, as a part of
+/// it.
 pub fn longest(alone: f64, slowdown: f64) -> f64 {
     Limits::slower(Some(slowdown)).longest(alone)
 }

@@ -16,13 +16,14 @@ use coldframe_proc::{FileLooks, Process};
 use coldframe_recording::span::PAGE;
 use rustix::fs::{fadvise, Advice};
 
-use super::plan::{Outcome, Refusal, Runner, Trial};
+use super::plan::Runner;
+use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
 use crate::listener::Silent;
 use crate::run::by_kernel::ready_here;
 use crate::run::child::{below_since, Care, Child, Signals, Why};
 use crate::run::order::{Order, Program};
-use crate::run::paged::{run, Run as PagedRun};
+use crate::run::paged::{run, PagedRun};
 use crate::run::pager::Pager;
 use crate::run::program::{default_backing, is_root, pageable, plain};
 use crate::run::runs::{By, Run, Way};

@@ -5,14 +5,15 @@
 //!         ─► at most 5 sizes of RAM: too slow: more RAM; fast enough: less RAM; after each a short program alone again
 //!         ─► the recommended size once more, and by the other pager
 //! ```
-//! A run that exceeds its share of the time is ended, and counts as "more than". The machine's speed drifts by some percent
-//! within seconds, so runs alone lie between those in less RAM, and the median of all is the program's time.
+//! A run that exceeds its share of the time is ended, and counts as "more than". The machine's speed drifts by some
+//! percent within seconds, so runs alone lie between those in less RAM, and the median of all is the program's time.
 
 use coldframe_live::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 
-use super::plan::{Course, Outcome, Plan, Trial};
+use super::plan::{Course, Plan};
 use super::rules::{is_near, REPEATS, REPEATS_NEAR, SHORT};
+use super::trial::{Outcome, Trial};
 use crate::predict::curve::round;
 use crate::predict::measured::Measured;
 use crate::predict::question::Limits;
@@ -120,8 +121,8 @@ impl Sizes<'_, '_> {
         Ok(ways)
     }
 
-    /// Finds the smallest RAM with which the program is fast enough, and measures it again. `reserve`: for how many runs of
-    /// the longest good length time is kept.
+    /// Finds the smallest RAM with which the program is fast enough, and measures it again. `reserve`: for how many
+    /// runs of the longest good length time is kept.
     fn search(&mut self, way: &Way, start: u64, top: u64, reserve: f64) -> Result<Option<u64>, Trial> {
         let mut search = Search::new(start, top);
         for count in 0..SIZES {

@@ -1,5 +1,5 @@
-//! What was watched of a device becomes its answer: the RAM that was needed, what could leave, and what less RAM costs with
-//! zram and with swap on its flash.
+//! What was watched of a device becomes its answer: the RAM that was needed, what could leave, and what less RAM costs
+//! with zram and with swap on its flash.
 //!
 //! ```text
 //!   fixed = kernel + shared memory + reserve        files = mapped files referenced in a minute        own = the programs' own
@@ -235,8 +235,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// 100 MiB of the kernel's, 50 MiB of files, 300 MiB of the programs' own: 100 MiB of it all the time, 1 MiB more each
-    /// second from then on, until after 100 s 100 MiB are left that nobody uses. A page of zram takes a quarter.
+    /// 100 MiB of the kernel's, 50 MiB of files, 300 MiB of the programs' own: 100 MiB of it all the time, 1 MiB more
+    /// each second from then on, until after 100 s 100 MiB are left that nobody uses. A page of zram takes a quarter.
     fn seen() -> Seen {
         let window = |seconds: f64, own: u64| Window { seconds, own_bytes: own * MIB, file_bytes: 50 * MIB };
         let look = |seconds: f64| {

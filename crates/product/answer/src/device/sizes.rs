@@ -104,8 +104,8 @@ impl Device {
         (more.1.and_then(years), years(more.0))
     }
 
-    /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the file
-    /// system costs of both.
+    /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the
+    /// file system costs of both.
     pub(crate) fn swappiness_with(&self, sheet: Option<&Sheet>) -> u64 {
         let sheets = sheet.and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?).0 as f64 / 1e6));
         let Some(file) = sheets.or(self.seen.disk_us.map(|[_, mean, _]| mean)) else { return 100 };

@@ -45,8 +45,8 @@ pub struct Counted {
     pub written_bytes: u64,
 }
 
-/// Makes the zram for this RAM and the kernel's settings for it, counts as long as was watched or until a signal, and puts
-/// everything back.
+/// Makes the zram for this RAM and the kernel's settings for it, counts as long as was watched or until a signal, and
+/// puts everything back.
 ///
 /// # Errors
 /// No page could be read, there is no zram, or a setting is refused: then all is as before.

@@ -3,9 +3,9 @@
 //! ```text
 //!   round │ clear look │ clear look │ ... a third of it: windows │ clear   look  look    look      look  a stretch │ round ...
 //! ```
-//! Windows show how much is referenced in a short time, again and again. A stretch has looks at growing times, so it shows
-//! what is not referenced for long. A look reads the page tables of all processes; what it costs is measured, and looks
-//! wait until watching is a hundredth of a processor again.
+//! Windows show how much is referenced in a short time, again and again. A stretch has looks at growing times, so it
+//! shows what is not referenced for long. A look reads the page tables of all processes; what it costs is measured, and
+//! looks wait until watching is a hundredth of a processor again.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::machine::costs::{self, swap_costs, Costs, Extent, SwapCosts, ROOM};
+use crate::machine::costs::{self, swap_costs, CostTable, Extent, SwapCosts, ROOM};
 use crate::run::rights::file_system;
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
@@ -118,7 +118,7 @@ fn disk(backing: &Path) -> String {
 }
 
 /// The sheet.
-fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
+fn written(machine: Machine, costs: &CostTable, swap: &[SwapCosts]) -> Sheet {
     let source = format!("measured on {} by `coldframe doctor --calibrate`", machine.measured);
     let Machine { processor, processors, kernel, disk, .. } = &machine;
     let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    fn costs() -> Costs {
+    fn costs() -> CostTable {
         let sample = Spread { low: Ps(1_000), mean: Ps(2_000), high: Ps(3_000) };
         let latency = Latency { p50: Ps(1_000), mean: Ps(2_000), p99: Ps(3_000), per_page: Ps(500) };
         let here = Here {
@@ -172,7 +172,7 @@ mod tests {
             entry: sample,
         };
         let disk = ["read_1", "read_16", "write_1", "write_8", "write_32"].map(|kind| (kind, latency)).into();
-        Costs { here, zero_fill_huge: sample, evict_dirty_read: sample, transfer: Ps(1_000), disk }
+        CostTable { here, zero_fill_huge: sample, evict_dirty_read: sample, transfer: Ps(1_000), disk }
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::SCHEMA_VERSION;
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
 
-/// If a larger part of the heap than this was in RAM when the program ran alone, the difference is not that of read pages
-/// alone: the C library's heap is another one than the pager's, and looks at a program that runs miss some of it.
+/// If a larger part of the heap than this was in RAM when the program ran alone, the difference is not that of read
+/// pages alone: the C library's heap is another one than the pager's, and looks at a program that runs miss some of it.
 const MOST_READ: f64 = 0.8;
 
 /// What every answer has.
@@ -102,8 +102,9 @@ impl Common {
         }
     }
 
-    /// Leaves out pages that were read and never written, if there are many: without a pager the kernel maps one page of
-    /// zeros for all of them. `peak`: the most anonymous memory that the program's one process has had when it ran alone.
+    /// Leaves out pages that were read and never written, if there are many: without a pager the kernel maps one page
+    /// of zeros for all of them. `peak`: the most anonymous memory that the program's one process has had when it ran
+    /// alone.
     pub(crate) fn only_read(&mut self, peak: u64) {
         let part = peak as f64 / self.managed_bytes.max(1) as f64;
         if self.processes != 1 || part > MOST_READ {

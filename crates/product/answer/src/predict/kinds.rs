@@ -45,7 +45,8 @@ impl Answer {
         }
     }
 
-    /// The prediction after the program ran alone: without pages that were only read, and with the files that it mapped.
+    /// The prediction after the program ran alone: without pages that were only read, and with the files that it
+    /// mapped.
     pub(crate) fn after(mut self, plain: &Runs) -> Answer {
         if let Answer::Recorder(Recorded { common, .. }) = &mut self {
             // A program that takes less has its peak between two looks.

@@ -25,8 +25,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The recommended RAM, and who pages. What no run has refuted stays recommended, as a prediction; `needed`: all of its
-    /// RAM, unpaged.
+    /// The recommended RAM, and who pages. What no run has refuted stays recommended, as a prediction; `needed`: all of
+    /// its RAM, unpaged.
     pub fn recommended(&self, predicted: Option<u64>, needed: u64) -> (u64, Option<By>) {
         let refuted = |ram: u64| self.too_slow_bytes.is_some_and(|slow| slow >= ram);
         match (self.good, predicted.filter(|ram| !refuted(*ram))) {

@@ -24,7 +24,8 @@ pub struct NotPaged {
     /// Of all files, what was referenced between two clearings of the pages' bits.
     #[serde(default)]
     pub referenced_bytes: u64,
-    /// Runs with less page cache, by the kernel: `ram_bytes` is for heap, code and files, which are on the disk at the start.
+    /// Runs with less page cache, by the kernel: `ram_bytes` is for heap, code and files, which are on the disk at the
+    /// start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Runs>,
     /// Why there are no more of these.

@@ -70,8 +70,8 @@ pub struct Limits {
     pub once: bool,
 }
 
-/// Extra seconds that are never too many: about what a pager takes to start and to end. They matter for programs of less
-/// than a tenth of a second.
+/// Extra seconds that are never too many: about what a pager takes to start and to end. They matter for programs of
+/// less than a tenth of a second.
 pub const UNNOTICED: f64 = 0.01;
 
 impl Default for Limits {

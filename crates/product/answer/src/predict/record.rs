@@ -54,8 +54,8 @@ pub struct Recording {
     pub handling_seconds: f64,
     /// The stand-alone time.
     pub program_seconds: f64,
-    /// Times of all processes together.
-    pub processor_seconds: Times,
+    /// ProcessorTimes of all processes together.
+    pub processor_seconds: ProcessorTimes,
     /// A run without recording, if one was asked for.
     pub native_seconds: Option<f64>,
     /// Pages that were filled with zeros.
@@ -83,9 +83,9 @@ pub struct Recording {
     pub signal: Option<i32>,
 }
 
-/// Times of all processes together, in seconds.
+/// ProcessorTimes of all processes together, in seconds.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Times {
+pub struct ProcessorTimes {
     /// Processor time of the program.
     pub program: f64,
     /// Processor time of handlers.
@@ -96,7 +96,7 @@ pub struct Times {
 
 /// What to record, and how.
 #[derive(Default)]
-pub struct Order<'a> {
+pub struct RecordOrder<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
     /// A window of this many pages, without sampling; `None`: both adapt to the program.
@@ -129,7 +129,7 @@ pub(crate) const ELSEWHERE: u64 = 4;
 const ROOM: u64 = 8 << 20;
 
 /// A program that has ended, and its recordings.
-struct Ran {
+struct RecordedRun {
     folder: tempfile::TempDir,
     seconds: f64,
     native_seconds: Option<f64>,
@@ -150,7 +150,7 @@ fn noise(worked: Option<f64>, processes: &[Process], seconds: f64) -> Option<Noi
 }
 
 /// Runs the program; its recordings are beside `out`.
-fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
+fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
         return Err(AnswerError::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
@@ -194,7 +194,7 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let seconds = ended.at.duration_since(started).as_secs_f64();
     order.listener.iter().for_each(|listener| listener.progress(0, None, "reading the recording"));
     let rests = looks.noted.into_inner().unwrap_or_default().rests;
-    Ok(Ran { seconds, folder, native_seconds, worked, ended, rests })
+    Ok(RecordedRun { seconds, folder, native_seconds, worked, ended, rests })
 }
 
 /// Runs the program and writes the trace to `out`.
@@ -202,8 +202,8 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
 /// # Errors
 /// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
 /// the trace is full.
-pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
-    let Ran { folder, seconds, native_seconds, worked, ended, rests } = ran(order, out)?;
+pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError> {
+    let RecordedRun { folder, seconds, native_seconds, worked, ended, rests } = ran(order, out)?;
     let (status, processes_left) = (ended.status, alive(folder.path()));
     let processes = read(folder.path(), status)?;
     let disk_full = processes.iter().any(Process::is_cut_short);
@@ -211,7 +211,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let seconds_of = |word| sum(word) as f64 / 1e9;
     let (faults, handling_seconds) = (sum(Word::Faults), seconds_of(Word::Handling));
     let way_ns = sum(Word::Ways) / faults.max(1);
-    let processor_seconds = Times {
+    let processor_seconds = ProcessorTimes {
         program: seconds_of(Word::Program),
         handlers: seconds_of(Word::Handled),
         starting: seconds_of(Word::Starting),
@@ -263,7 +263,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
 }
 
 /// Records the program. The inner error: why our pager does not serve its memory, or most of it.
-pub fn served(order: &Order, out: &Path) -> Result<Result<Recording, String>, AnswerError> {
+pub fn served(order: &RecordOrder, out: &Path) -> Result<Result<Recording, String>, AnswerError> {
     match record(order, out) {
         Err(AnswerError::Unserved(why)) => Ok(Err(why)),
         // A virtual machine with a heap of its own, or a shell with static children.

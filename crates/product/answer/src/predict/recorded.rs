@@ -94,8 +94,8 @@ impl Recorded {
         answer
     }
 
-    /// Of several processes: `coldframe run` gives all of them one `--ram`, and the curve was found with one for each. So its
-    /// sizes become what all have together then.
+    /// Of several processes: `coldframe run` gives all of them one `--ram`, and the curve was found with one for each.
+    /// So its sizes become what all have together then.
     pub(crate) fn in_one_budget(&mut self, rows: &Rows) {
         if rows.processes.len() < 2 {
             return;

@@ -1,5 +1,5 @@
-//! The stand-alone time of a recorded program that cannot be run again: the time of its recording without what recording
-//! took from it. It is a rough number, with a wide range (`TAKEN` in `curve.rs`).
+//! The stand-alone time of a recorded program that cannot be run again: the time of its recording without what
+//! recording took from it. It is a rough number, with a wide range (`TAKEN` in `curve.rs`).
 
 use coldframe_recording::entries::{own, Word};
 use coldframe_store::window::Recorded as Process;

@@ -3,8 +3,8 @@
 //! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of
 //! a page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
 //!
-//! The pages that leave are taken to be those of our pager for a recording, and those of LRU for referenced bits. The time
-//! in which the kernel searches its lists is not in the price of a fault. How well the pages of a recorded program
+//! The pages that leave are taken to be those of our pager for a recording, and those of LRU for referenced bits. The
+//! time in which the kernel searches its lists is not in the price of a fault. How well the pages of a recorded program
 //! compress is not known: the range of a recording has that, the price, and what our pager's range has.
 
 use coldframe_core::Ps;
@@ -19,7 +19,8 @@ use crate::predict::curve::{Curve, Point};
 /// What zram takes for that many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox
 /// sort and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
 const STORED: f64 = 1.17;
-/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe doctor --calibrate`.
+/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe doctor
+/// --calibrate`.
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// Then it may be so many times as much, or as little: heaps of ten programs took 0.1 to 0.7 of their size.
 const UNKNOWN_OPEN: f64 = 2.0;

@@ -1,7 +1,8 @@
-//! Keeps the processors from sleeping while a program faults fast: `Documentation/power/pm_qos_interface.rst`. A program
-//! that waits for a page sleeps for some microseconds. A processor that halts in the meantime, above all a virtual one,
-//! wakes late and has cold caches: on an idle virtual machine a first touch took 54 us, and 8 us while other programs kept
-//! the processors awake (AMD EPYC, KVM, 2026-11-26). Only root may do so, and the group of `coldframe doctor --setup`.
+//! Keeps the processors from sleeping while a program faults fast: `Documentation/power/pm_qos_interface.rst`. A
+//! program that waits for a page sleeps for some microseconds. A processor that halts in the meantime, above all a
+//! virtual one, wakes late and has cold caches: on an idle virtual machine a first touch took 54 us, and 8 us while
+//! other programs kept the processors awake (AMD EPYC, KVM, 2026-11-26). Only root may do so, and the group of
+//! `coldframe doctor --setup`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -31,17 +32,17 @@ struct State {
     held: Option<File>,
     refused: bool,
     seconds: f64,
-    rate: Rate,
+    rate: FaultRate,
 }
 
 /// How fast faults come.
-struct Rate {
+struct FaultRate {
     /// The last look, and the faults until then.
     last: (Instant, u64),
     fast_at: Option<Instant>,
 }
 
-impl Rate {
+impl FaultRate {
     /// Whether they come fast at this look, or have lately.
     fn is_fast(&mut self, now: Instant, faults: u64) -> bool {
         let came = faults.saturating_sub(self.last.1);
@@ -56,7 +57,7 @@ impl Rate {
 impl Awake<'_> {
     /// `wanted`: otherwise processors sleep as they like.
     pub(crate) fn new(stats: &StatsFile, wanted: bool) -> Awake<'_> {
-        let rate = Rate { last: (Instant::now(), 0), fast_at: None };
+        let rate = FaultRate { last: (Instant::now(), 0), fast_at: None };
         Awake(stats, Mutex::new(State { wanted, held: None, refused: false, seconds: 0.0, rate }))
     }
 
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn a_burst_of_faults_is_fast_and_so_is_a_short_pause_after_it() {
         let start = Instant::now();
-        let mut rate = Rate { last: (start, 0), fast_at: None };
+        let mut rate = FaultRate { last: (start, 0), fast_at: None };
         let mut is_fast = |ms, faults| rate.is_fast(start + Duration::from_millis(ms), faults);
         assert!(!is_fast(20, 20), "1,000 a second");
         assert!(is_fast(40, 41));

@@ -95,9 +95,9 @@ pub struct KernelRun {
     /// What the program was given.
     pub config: Given,
     /// Events of the group; bytes of swap are those of the whole machine.
-    pub counts: Counts,
-    /// Memory.
-    pub memory: Memory,
+    pub counts: GroupCounts,
+    /// GroupMemory.
+    pub memory: GroupMemory,
     /// Time in which the program waited for memory.
     pub stall: Stall,
     /// What became of the program.
@@ -115,7 +115,7 @@ pub struct Given {
 
 /// Events of the group.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Counts {
+pub struct GroupCounts {
     /// Page faults.
     pub faults: u64,
     /// Of those, faults that waited for swap or files.
@@ -134,7 +134,7 @@ pub struct Counts {
 
 /// The memory of the group.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Memory {
+pub struct GroupMemory {
     /// The most bytes at a time; null: this kernel does not count them.
     pub peak_bytes: Option<u64>,
     /// Bytes of files in the cache.
@@ -201,7 +201,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         version: env!("CARGO_PKG_VERSION"),
         by: "kernel",
         config: Given { ram, swap: space.words() },
-        counts: Counts {
+        counts: GroupCounts {
             faults: counters.faults,
             major_faults: counters.major_faults,
             refaults: counters.refaults,
@@ -210,7 +210,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
             swap_in_bytes: space.back(),
             killed: counters.killed,
         },
-        memory: Memory {
+        memory: GroupMemory {
             peak_bytes: group.peak(),
             files_bytes: counters.files,
             limit_bytes: watched.limit,

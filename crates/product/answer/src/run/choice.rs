@@ -7,15 +7,15 @@ use crate::run::by_kernel::{ready, Ready};
 use crate::run::pager::Pager;
 
 /// Who pages.
-pub enum Pages {
+pub enum PagedBy {
     /// Our pager.
     Pager,
     /// The kernel; and the reason, if the user has not asked for it.
     Kernel(Ready, Option<AnswerError>),
 }
 
-/// Chooses. `pager_only`: an option that only our pager knows; `pager`: whether our pager can, tried only if it is asked
-/// for.
+/// Chooses. `pager_only`: an option that only our pager knows; `pager`: whether our pager can, tried only if it is
+/// asked for.
 ///
 /// # Errors
 /// Nobody can page the program here, or the options contradict each other.
@@ -24,7 +24,7 @@ pub fn choose(
     swap: Option<&str>,
     pager_only: Option<&'static str>,
     pager: impl FnOnce() -> Result<(), AnswerError>,
-) -> Result<Pages, AnswerError> {
+) -> Result<PagedBy, AnswerError> {
     let swap = swap.map(SwapKind::parse);
     let kernel = by == Pager::Kernel || (by == Pager::Auto && swap.is_some());
     match pager_only {
@@ -32,15 +32,15 @@ pub fn choose(
             let message = format!("{option} is for our own pager; leave it out, or give --by pager without --swap");
             return Err(AnswerError::usage(message));
         }
-        _ if kernel => return Ok(Pages::Kernel(ready(swap)?, None)),
+        _ if kernel => return Ok(PagedBy::Kernel(ready(swap)?, None)),
         _ if swap.is_some() => return Err(AnswerError::usage("--swap: our pager does not swap; give --by kernel")),
         _ => {}
     }
     match pager() {
-        Ok(()) => Ok(Pages::Pager),
+        Ok(()) => Ok(PagedBy::Pager),
         Err(why) if by == Pager::Ours || pager_only.is_some() => Err(why),
         Err(why) => match ready(None) {
-            Ok(ready) => Ok(Pages::Kernel(ready, Some(why))),
+            Ok(ready) => Ok(PagedBy::Kernel(ready, Some(why))),
             Err(kernel) => Err(AnswerError::new(4, format!("{why}; nor can the kernel page it: {kernel}"))),
         },
     }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_pager_comes_first_and_is_not_replaced_if_an_option_needs_it() {
-        assert!(matches!(choose(Pager::Auto, None, None, || Ok(())), Ok(Pages::Pager)));
+        assert!(matches!(choose(Pager::Auto, None, None, || Ok(())), Ok(PagedBy::Pager)));
         for (by, option) in [(Pager::Auto, Some("--policy")), (Pager::Ours, None)] {
             let failure = choose(by, None, option, refused).err().expect("refused");
             assert_eq!(failure.to_string(), "it is linked statically");

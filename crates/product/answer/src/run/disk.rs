@@ -1,5 +1,5 @@
-//! The disk below a folder, and what its own counter says that it has written: with f2fs or another log there, also what
-//! that log has moved.
+//! The disk below a folder, and what its own counter says that it has written: with f2fs or another log there, also
+//! what that log has moved.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::listener::Listener;
 use crate::run::awake::Awake;
 use crate::run::by_kernel::{by_kernel, KernelRun};
 use crate::run::child::{below_since, Care};
-use crate::run::choice::{choose, Pages};
+use crate::run::choice::{choose, PagedBy};
 use crate::run::disk::Counter;
 pub use crate::run::order::{Order, Program};
 use crate::run::program::{allowed, binary, find_preload, manageable, with_pager};
@@ -29,28 +29,28 @@ const ERASE_BLOCK: u64 = 128 << 10;
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a program makes one")]
-pub enum Run {
+pub enum PagedRun {
     /// By our pager.
     Pager(Box<PagerRun>),
     /// By the kernel.
     Kernel(KernelRun),
 }
 
-impl Run {
+impl PagedRun {
     /// What became of the program.
     pub fn program(&self) -> Program {
         match self {
-            Run::Pager(run) => run.program,
-            Run::Kernel(run) => run.program,
+            PagedRun::Pager(run) => run.program,
+            PagedRun::Kernel(run) => run.program,
         }
     }
 
     /// Bytes of memory that can leave and was in RAM at one time; meant for a run in which all of it had room.
     pub fn memory_bytes(&self) -> u64 {
         match self {
-            Run::Pager(run) => run.stats.resident_max * PAGE as u64,
+            PagedRun::Pager(run) => run.stats.resident_max * PAGE as u64,
             // Files stay in the cache when the program has ended, so what else was charged at most was its data.
-            Run::Kernel(run) => {
+            PagedRun::Kernel(run) => {
                 let memory = &run.memory;
                 memory.peak_bytes.unwrap_or(0).saturating_sub(memory.files_bytes + memory.outside_heap_bytes)
             }
@@ -59,7 +59,7 @@ impl Run {
 
     /// Whether the kernel has killed a process for lack of memory.
     pub fn killed(&self) -> bool {
-        matches!(self, Run::Kernel(run) if run.counts.killed > 0)
+        matches!(self, PagedRun::Kernel(run) if run.counts.killed > 0)
     }
 }
 
@@ -85,7 +85,7 @@ pub struct PagerRun {
     #[schemars(with = "BTreeMap<String, BTreeMap<String, u64>>")]
     pub latency_ns: Latencies,
     /// What went to the device and came back.
-    pub device: Device,
+    pub device: DeviceTraffic,
     /// The swap area of `--system`; null without one.
     pub swap_area: Option<SwapAreaRun>,
     /// For how many seconds the processors were kept awake, since faults came fast; null: without the right to do so.
@@ -112,7 +112,7 @@ impl Serialize for Latencies {
 
 /// What went to the device and came back.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Device {
+pub struct DeviceTraffic {
     /// Bytes written.
     pub bytes_written: u64,
     /// Bytes read.
@@ -130,17 +130,17 @@ pub struct Device {
 pub struct SwapAreaRun {
     /// Who chooses the blocks that are collected, and how many at a time.
     pub collector: String,
-    /// Pages written to it.
+    /// PagedBy written to it.
     pub programs: u64,
-    /// Pages moved within it.
+    /// PagedBy moved within it.
     pub copies: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Collections.
     pub collections: u64,
-    /// Pages for which it had no room.
+    /// PagedBy for which it had no room.
     pub without_room: u64,
-    /// Pages written and moved for each that was written.
+    /// PagedBy written and moved for each that was written.
     pub write_amplification: f64,
     /// How often a block was erased.
     pub block_erases: Erases,
@@ -172,7 +172,7 @@ impl SwapAreaRun {
 }
 
 /// Runs the program and waits for it.
-pub fn run(order: &Order, listener: &dyn Listener) -> Result<Run, AnswerError> {
+pub fn run(order: &Order, listener: &dyn Listener) -> Result<PagedRun, AnswerError> {
     let binary = binary(order.command)?;
     let pager = || {
         manageable(&binary)?;
@@ -180,12 +180,12 @@ pub fn run(order: &Order, listener: &dyn Listener) -> Result<Run, AnswerError> {
         allowed(&order.options.backing)
     };
     match choose(order.by, order.swap, order.pager_only, pager)? {
-        Pages::Pager => Ok(Run::Pager(Box::new(by_pager(order, listener)?))),
-        Pages::Kernel(ready, why) => {
+        PagedBy::Pager => Ok(PagedRun::Pager(Box::new(by_pager(order, listener)?))),
+        PagedBy::Kernel(ready, why) => {
             if let Some(why) = why {
                 listener.note(&format!("note: {why}. So the kernel pages it, as with --by kernel.\n"));
             }
-            Ok(Run::Kernel(by_kernel(ready, order, listener)?))
+            Ok(PagedRun::Kernel(by_kernel(ready, order, listener)?))
         }
     }
 }
@@ -228,7 +228,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
         version: env!("CARGO_PKG_VERSION"),
         chosen,
         latency_ns: Latencies(stats.histograms()),
-        device: Device {
+        device: DeviceTraffic {
             bytes_written: stats.device_bytes_written,
             bytes_read: stats.device_bytes_read,
             erase_block_bytes: ERASE_BLOCK,

@@ -67,8 +67,8 @@ pub struct Run {
     /// What it wrote; `None`: not known, or a process in the background still writes.
     #[serde(skip)]
     pub output: Option<Output>,
-    /// Alone: the most anonymous memory that its first process has had in RAM at a time, and for a run that the user saw all
-    /// memory of that process. Where the RAM is for all memory: the most of its group. 0: not known.
+    /// Alone: the most anonymous memory that its first process has had in RAM at a time, and for a run that the user
+    /// saw all memory of that process. Where the RAM is for all memory: the most of its group. 0: not known.
     #[serde(skip)]
     pub peak_bytes: u64,
     /// In less RAM: the most memory that can leave and was in RAM at one time.

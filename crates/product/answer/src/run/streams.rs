@@ -105,13 +105,13 @@ impl Fnv {
 }
 
 /// An output that is being read.
-struct Reading(Receiver<Output>);
+struct OutputReader(Receiver<Output>);
 
-impl Reading {
-    fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Reading {
+impl OutputReader {
+    fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> OutputReader {
         let (end, reading) = channel();
         thread::spawn(move || end.send(Output::of(from, to)));
-        Reading(reading)
+        OutputReader(reading)
     }
 
     fn end(self) -> Option<Output> {
@@ -143,7 +143,7 @@ pub struct Streams {
     interactive: AtomicBool,
     /// Where the output of the first run begins in the user's file, unless errors go there, too.
     start: Mutex<Option<u64>>,
-    reading: Mutex<Option<Reading>>,
+    reading: Mutex<Option<OutputReader>>,
 }
 
 impl Streams {
@@ -177,7 +177,7 @@ impl Streams {
         if out.is_some_and(|out| out.file_type().is_fifo() || out.file_type().is_socket()) {
             let (from, to) = io::pipe().map_err(failed)?;
             command.stdout(to);
-            *lock(&self.reading) = Some(Reading::start(from, io::stdout()));
+            *lock(&self.reading) = Some(OutputReader::start(from, io::stdout()));
         }
         Ok(())
     }
@@ -220,14 +220,15 @@ impl Streams {
         }
     }
 
-    /// The streams of a run that nobody sees: the same input, an output that nobody sees, and the digest of that output at the end.
+    /// The streams of a run that nobody sees: the same input, an output that nobody sees, and the digest of that output
+    /// at the end.
     ///
     /// # Errors
     /// The input is not there any more; there are no more pipes.
     pub fn again(&self, command: &mut Command) -> Result<impl FnOnce() -> Option<Output> + use<>, AnswerError> {
         let (from, to) = io::pipe().map_err(failed)?;
         command.stdin(self.input().map_err(failed)?).stdout(to).stderr(Stdio::null());
-        let reading = Reading::start(from, io::sink());
+        let reading = OutputReader::start(from, io::sink());
         Ok(move || reading.end())
     }
 

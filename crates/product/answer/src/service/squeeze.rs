@@ -16,7 +16,7 @@ use crate::run::guards::{guard, warn};
 use crate::SCHEMA_VERSION;
 
 /// What to squeeze, and how.
-pub struct Order<'a> {
+pub struct SqueezeOrder<'a> {
     /// A unit, a container, a folder of the cgroup tree, or a process number.
     pub name: &'a str,
     /// The part of the time that some process may wait, in percent.
@@ -87,7 +87,11 @@ const LEAST: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// There is no such group, or it cannot be squeezed, or it has too little memory as it is.
-pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> String) -> Result<Squeezed, AnswerError> {
+pub fn squeeze(
+    order: &SqueezeOrder,
+    listener: &dyn Listener,
+    words: fn(&Step) -> String,
+) -> Result<Squeezed, AnswerError> {
     if order.watch < LEAST || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
         let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
         return Err(AnswerError::usage(message));
@@ -120,7 +124,7 @@ fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> R
 
 impl Squeezed {
     /// Before the first step.
-    fn new(order: &Order, squeeze: &Squeeze) -> Squeezed {
+    fn new(order: &SqueezeOrder, squeeze: &Squeeze) -> Squeezed {
         let group = squeeze.group();
         Squeezed {
             schema_version: SCHEMA_VERSION,
@@ -158,7 +162,7 @@ impl Squeezed {
         &mut self,
         squeeze: &mut Squeeze,
         guard: &Guard,
-        order: &Order,
+        order: &SqueezeOrder,
         listener: &dyn Listener,
         words: fn(&Step) -> String,
     ) -> Result<(), AnswerError> {

@@ -25,8 +25,8 @@ use crate::SCHEMA_VERSION;
 const SLICE_MIN: Duration = Duration::from_millis(100);
 /// How often signals and the program are looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long before its turn a program's list is fetched, in times of its last fetch (SAP's activation moment): pages that
-/// come too early leave RAM again before the turn.
+/// How long before its turn a program's list is fetched, in times of its last fetch (SAP's activation moment): pages
+/// that come too early leave RAM again before the turn.
 const LEAD: u32 = 2;
 /// The least and the most of that, in parts of the slice; the most while no fetch has been measured.
 const LEAD_PARTS: [f64; 2] = [0.1, 0.5];
@@ -41,7 +41,7 @@ const IDLE_PART: f64 = 0.1;
 const IDLE_MIN: Duration = Duration::from_millis(100);
 
 /// Who takes turns, and how.
-pub struct Order<'a> {
+pub struct TurnsOrder<'a> {
     /// Processes, units, containers, groups.
     pub names: &'a [String],
     /// The time of a turn.
@@ -123,7 +123,7 @@ enum Over {
 ///
 /// # Errors
 /// A program is not there, is named twice, or cannot be stopped: all of them run.
-pub fn turns(order: &Order, listener: &dyn Listener) -> Result<Turns, AnswerError> {
+pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, AnswerError> {
     warn(listener);
     if order.slice < SLICE_MIN || order.names.len() < 2 {
         let message = "give --slice at least 100ms, and the names of two programs or more";
@@ -241,7 +241,7 @@ impl Member {
     }
 
     /// Its turn, in which the list of the first of the others is fetched.
-    fn turn(&mut self, others: &mut VecDeque<Member>, order: &Order, signals: &Signals) -> Over {
+    fn turn(&mut self, others: &mut VecDeque<Member>, order: &TurnsOrder, signals: &Signals) -> Over {
         let moment = order.slice - others.front().map_or(order.slice, |next| next.lead(order.slice));
         let (pause, mut fetched) = (order.slice.mul_f64(PAUSE), false);
         let window = order.slice.mul_f64(IDLE_PART).max(IDLE_MIN);

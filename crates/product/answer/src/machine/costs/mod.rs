@@ -63,7 +63,7 @@ pub const ROOM: u64 = 160 << 20;
 
 /// What was measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Costs {
+pub struct CostTable {
     /// The cost of each event that the answer's prices need.
     pub here: Here,
     /// The first touch of a page without the pager for each 4 KiB, with huge pages as the kernel has them set.
@@ -77,7 +77,7 @@ pub struct Costs {
     pub disk: Vec<(&'static str, Latency)>,
 }
 
-impl Costs {
+impl CostTable {
     /// Each event with its key in a sheet.
     pub fn events(&self) -> Vec<(&'static str, Spread)> {
         let more = [("zero_fill_huge", self.zero_fill_huge), ("evict_dirty_read", self.evict_dirty_read)];
@@ -95,7 +95,7 @@ impl Costs {
 
 /// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
 /// parts and of all parts.
-pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<Costs, LiveError> {
+pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<CostTable, LiveError> {
     let course = Course::of(extent);
     let parts = course.rounds + 1;
     step(0, parts);
@@ -128,7 +128,7 @@ pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
 /// processors.
 const MORE_ROUNDS: u64 = 10;
 
-fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<Costs> {
+fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<CostTable> {
     let (evict_clean, false_fault) =
         (more(&timings.zeros_in_clean_out, &timings.zeros_read)?, spread(&timings.unmapped)?);
     // If no page came from the log's buffers, another event without the device is taken.
@@ -146,7 +146,7 @@ fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<C
         // The recorder's window moves a page out and back in the same way as the invalid list.
         entry: false_fault,
     };
-    Some(Costs {
+    Some(CostTable {
         here,
         zero_fill_huge: spread(&timings.native_huge)?,
         evict_dirty_read: more(&timings.random_write, &timings.random_read)?,

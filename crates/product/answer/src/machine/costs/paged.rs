@@ -67,7 +67,7 @@ type Counter = fn(&Snapshot) -> u64;
 const TRUE_FAULTS: Counter = |stats| stats.true_faults;
 
 /// A pager like that of `run`, and its memory.
-struct Bench {
+struct PagerBench {
     ground: Ground,
     region: Region,
     course: Course,
@@ -77,8 +77,8 @@ fn no_memory(error: io::Error) -> LiveError {
     LiveError::Os { what: "memory to measure with", error }
 }
 
-impl Bench {
-    fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
+impl PagerBench {
+    fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<PagerBench, LiveError> {
         let options = Options {
             policy: policy.map(Into::into),
             max_memory: MEMORY,
@@ -86,16 +86,16 @@ impl Bench {
             first_touches_in_blocks: false,
             ..Options::new(bytes(frames) as u64)
         };
-        Bench::of(options, course)
+        PagerBench::of(options, course)
     }
 
-    fn of(options: Options, course: Course) -> Result<Bench, LiveError> {
+    fn of(options: Options, course: Course) -> Result<PagerBench, LiveError> {
         let pager = Pager::start(options)?;
         let region = pager.anonymous(bytes(course.pages))?;
         // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
         let ground = unsafe { Ground::new(region.as_ptr() as usize, course.pages, &mut fastrand::Rng::with_seed(2)) };
         let ground = ground.knowing(plain(course.pages).map_err(no_memory)?);
-        Ok(Bench { ground, region, course })
+        Ok(PagerBench { ground, region, course })
     }
 
     fn measure(
@@ -130,14 +130,15 @@ fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
 /// No page has to leave.
 fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     // A quarter more than is used, since a reserve of frames stays free for faults.
-    let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
+    let mut bench = PagerBench::new(backing, course, course.pages + course.pages / 4, None)?;
     let half = course.pages / 2;
     timings.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
     timings.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
     timings.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
     drop(bench);
     let ram = bytes(course.pages + course.pages / 4) as u64;
-    let mut bench = Bench::of(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
+    let mut bench =
+        PagerBench::of(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
     let came = [TRUE_FAULTS, |stats| stats.first_touch_neighbours];
     timings.zeros_in_blocks.extend(bench.measure(0..course.pages, Touch::Write, STREAM, &came));
     Ok(())
@@ -147,7 +148,7 @@ fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
 /// frames. From then on, the evicted pages are those that the string itself brought in.
 fn tight(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
-    let mut bench = Bench::new(backing, course, frames, None)?;
+    let mut bench = PagerBench::new(backing, course, frames, None)?;
     let random = || fastrand::Rng::with_seed(4);
 
     bench.ground.touch(0..frames, Touch::Read);
@@ -182,7 +183,7 @@ const WRITTEN: usize = LOG_BUFFERS * SEGMENT / 2;
 /// Pages that come back from the log's buffers while clean pages are evicted.
 fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     let frames = 2 * FRAMES_MIN + 2 * WRITTEN;
-    let mut bench = Bench::new(backing, course, frames, Some("fifo"))?;
+    let mut bench = PagerBench::new(backing, course, frames, Some("fifo"))?;
     // With gaps between them, so that nothing is read ahead.
     let mut written: Vec<usize> = (0..WRITTEN).map(|i| 3 * i).collect();
     fastrand::Rng::with_seed(5).shuffle(&mut written);
@@ -204,7 +205,7 @@ fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<
 /// More pages than the valid list has, in turn, with RAM for all of them: each page is on the invalid list when it is
 /// touched again.
 fn unmapped(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
-    let mut bench = Bench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
+    let mut bench = PagerBench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
     let round = course.frames * 3 / 4;
     bench.ground.touch((0..2 * round).map(|i| i % round), Touch::Write);
     let rounds = (0..16 * round).map(|i| i % round);
