@@ -98,8 +98,8 @@ fn heat(process: &Process) -> Vec<f64> {
     (0..columns).map(|i| mean(part(i))).collect()
 }
 
-/// The most processor time that a fault takes from its thread, in nanoseconds. Measured on an idle virtual machine (KVM,
-/// 2026-11-25), whose processor halts at each fault: 20 us; 4 to 7 us where the processors are kept awake.
+/// The most processor time that a fault takes from its thread, in nanoseconds. Measured on an idle virtual machine
+/// (KVM, 2026-11-25), whose processor halts at each fault: 20 us; 4 to 7 us where the processors are kept awake.
 const FAULT_MAX: u32 = 20_000;
 
 /// The program's own time at each row: the threads' time without their faults, stretched to the whole. A row with less

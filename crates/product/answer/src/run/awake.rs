@@ -1,7 +1,8 @@
-//! Keeps the processors from sleeping while a program faults fast: `Documentation/power/pm_qos_interface.rst`. A program
-//! that waits for a page sleeps for some microseconds. A processor that halts in the meantime, above all a virtual one,
-//! wakes late and has cold caches: on an idle virtual machine a first touch took 54 us, and 8 us while other programs kept
-//! the processors awake (AMD EPYC, KVM, 2026-11-26). Only root may do so, and the group of `coldframe doctor --setup`.
+//! Keeps the processors from sleeping while a program faults fast: `Documentation/power/pm_qos_interface.rst`. A
+//! program that waits for a page sleeps for some microseconds. A processor that halts in the meantime, above all a
+//! virtual one, wakes late and has cold caches: on an idle virtual machine a first touch took 54 us, and 8 us while
+//! other programs kept the processors awake (AMD EPYC, KVM, 2026-11-26). Only root may do so, and the group of
+//! `coldframe doctor --setup`.
 
 use std::fs::File;
 use std::io::Write as _;
