@@ -8,10 +8,10 @@
 //!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
 //!        └─ smaps, maps ── mappings
 //! ```
-//! Beside the parsers stand calls that change something or read elsewhere: `pages` finds the pages of a process and brings
-//! them in or pushes them out; `halt` stops processes; `swap_on` starts and ends swapping to a file; `nvme` asks a drive
-//! for its life; `program` and `image` look up a program in `PATH` and read its ELF headers; `sample` compresses pages
-//! at random places.
+//! Beside the parsers stand calls that change something or read elsewhere: `pages` finds the pages of a process and
+//! brings them in or pushes them out; `halt` stops processes; `swap_on` starts and ends swapping to a file; `nvme` asks
+//! a drive for its life; `program` and `image` look up a program in `PATH` and read its ELF headers; `sample`
+//! compresses pages at random places.
 //!
 //! ## Watching a working set
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
@@ -27,8 +27,8 @@
 //! What these counts say about less RAM is decided by `coldframe-answer`.
 //!
 //! The bits have limits. A page whose translation stays in a processor's TLB is not noted again until the translation
-//! leaves it, so working sets are too small by at most the TLB's reach ([`TLB_PAGES`] pages). A huge page has one bit. If the
-//! kernel itself reclaims pages of the process, it clears bits, too.
+//! leaves it, so working sets are too small by at most the TLB's reach ([`TLB_PAGES`] pages). A huge page has one bit.
+//! If the kernel itself reclaims pages of the process, it clears bits, too.
 #![warn(missing_docs)]
 
 mod access;
@@ -112,8 +112,8 @@ pub struct Watched {
     pub huge: f64,
     /// The share of the heap that the kernel had swapped out, at most.
     pub swapped: f64,
-    /// The part of its size that a page takes in compressed RAM, on average of some of the heap's; `None`: they may not be
-    /// read.
+    /// The part of its size that a page takes in compressed RAM, on average of some of the heap's; `None`: they may
+    /// not be read.
     pub compressed: Option<f64>,
     /// Seconds that were watched, without those in which it was stopped.
     pub seconds: f64,
