@@ -27,12 +27,12 @@ pub(crate) enum Cleanup {
 pub(crate) struct Inode(u64, u64);
 
 impl Inode {
-    pub(crate) fn of(file: impl AsFd) -> Option<Inode> {
+    pub(crate) fn from_file(file: impl AsFd) -> Option<Inode> {
         fstat(file).ok().map(Inode::from)
     }
 
     /// Of a path, not of what a link there leads to.
-    pub(crate) fn at(path: &Path) -> Option<Inode> {
+    pub(crate) fn from_path(path: &Path) -> Option<Inode> {
         Inode::within(CWD, path)
     }
 

@@ -19,7 +19,7 @@ pub struct Group {
 
 impl Group {
     /// A group that is there. `pressure`: the folder of the group that counts pressure, if it is another one.
-    pub fn at(version: Version, folder: impl Into<PathBuf>, pressure: Option<PathBuf>) -> Group {
+    pub fn new(version: Version, folder: impl Into<PathBuf>, pressure: Option<PathBuf>) -> Group {
         let folder = folder.into();
         Group { version, pressure: pressure.unwrap_or_else(|| folder.clone()), folder }
     }

@@ -69,7 +69,7 @@ impl Guard {
         }
         // Without pinned pages the program may be killed; it can run all the same.
         let _ = self.ask(&["pin", &path.display().to_string()]);
-        Ok(Group::at(place.version, path, pressure))
+        Ok(Group::new(place.version, path, pressure))
     }
 
     /// Makes swap of this size and turns it on. Returns its name.

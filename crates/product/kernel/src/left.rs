@@ -12,10 +12,11 @@ use crate::undo::Left;
 /// What killed guards with records in this folder have left, the last change first. Records of which nothing is left
 /// are removed.
 pub fn left_behind(tree: &Tree, folder: &Path) -> Vec<Left> {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == END));
     paths.sort();
-    let mut all = Vec::new();
+    let mut leftovers = Vec::new();
     for path in paths {
         let Ok(file) = File::open(&path) else { continue };
         // Its guard lives, or is new and has changed nothing.
@@ -27,7 +28,7 @@ pub fn left_behind(tree: &Tree, folder: &Path) -> Vec<Left> {
         if left.is_empty() && !changes.is_empty() {
             let _ = std::fs::remove_file(&path);
         }
-        all.extend(left);
+        leftovers.extend(left);
     }
-    all
+    leftovers
 }

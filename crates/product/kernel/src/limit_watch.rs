@@ -44,14 +44,14 @@ pub struct LimitWatch {
 }
 
 impl LimitWatch {
-    /// Sets the group's limit and starts to watch. `all`: the RAM is for all memory, code and mapped files, too.
+    /// Sets the group's limit and starts to watch. `total`: the RAM is for all memory, code and mapped files, too.
     pub fn start(
         tree: &Tree,
         group: &Group,
         space: &SwapSpace,
-        (ram, all): (u64, bool),
+        (ram, total): (u64, bool),
     ) -> Result<LimitWatch, KernelError> {
-        let budget = Budget::new(ram, all);
+        let budget = Budget::new(ram, total);
         let file = group.file(group.version().limit_file());
         group
             .limit(budget.limit())
@@ -99,8 +99,8 @@ struct Looker {
 }
 
 impl Looker {
-    fn look(&mut self, all: bool) {
-        if all {
+    fn look(&mut self, mappings: bool) {
+        if mappings {
             let processes = self.group.processes();
             let counted = self.group.counters();
             let private: u64 = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();

@@ -34,7 +34,7 @@ pub struct Parking {
 impl Parking {
     /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of other
     /// builds.
-    pub fn at(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
+    pub fn new(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
         Parking { folder: folder.into(), lists: lists.into(), build: build.into() }
     }
 
@@ -65,12 +65,12 @@ impl Parking {
     }
 
     /// All programs that have a parking process.
-    pub fn all(&self) -> Vec<Program> {
+    pub fn programs(&self) -> Vec<Program> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "park"));
-        let mut all: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        all
+        let mut programs: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        programs
     }
 
     /// The work of a parking process, until its program ends. `ready` is called when it accepts commands.

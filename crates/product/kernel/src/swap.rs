@@ -42,7 +42,7 @@ impl SwapKind {
     }
 
     /// Whether this kernel has it.
-    pub fn there(&self, tree: &Tree) -> Result<(), KernelError> {
+    pub fn check(&self, tree: &Tree) -> Result<(), KernelError> {
         let (folder, what, remedy) = match self {
             SwapKind::File(_) => return Ok(()),
             SwapKind::Zram => ("/sys/class/zram-control", "this kernel has no zram", "as root: modprobe zram"),
@@ -131,7 +131,7 @@ impl SwapSpace {
     }
 
     /// A swap that was made for the run. The kernel uses it before all others.
-    pub fn of(tree: &Tree, version: Version, name: String) -> SwapSpace {
+    pub fn new(tree: &Tree, version: Version, name: String) -> SwapSpace {
         SwapSpace::named(tree, version, vec![name])
     }
 

@@ -79,7 +79,7 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
             "start it in a group of its own: systemd-run --scope (with --user: as yourself) -- PROGRAM",
         ));
     }
-    Ok(Group::at(version, folder, None))
+    Ok(Group::new(version, folder, None))
 }
 
 /// The process that a name stands for which is no group's, as `error` says.

@@ -90,11 +90,11 @@ impl Cleanup {
                 let what = format!("{} in {} (it was {old})", restored(path, &now), path.display());
                 left(what, format!("echo {old} > {}", quoted(path)))
             }
-            Cleanup::Zram(number, inode) if Inode::at(&devices::folder(tree, *number)) == Some(*inode) => left(
+            Cleanup::Zram(number, inode) if Inode::from_path(&devices::folder(tree, *number)) == Some(*inode) => left(
                 format!("the device /dev/zram{number}"),
                 format!("echo 1 > /sys/block/zram{number}/reset; echo {number} > /sys/class/zram-control/hot_remove"),
             ),
-            Cleanup::File(path, inode) if Inode::at(path) == Some(*inode) => {
+            Cleanup::File(path, inode) if Inode::from_path(path) == Some(*inode) => {
                 left(format!("the file {}", path.display()), format!("rm {}", quoted(path)))
             }
             Cleanup::Swap(_, inode) => {
