@@ -78,7 +78,7 @@ pub struct Page {
 
 impl Page {
     /// The page of this answer.
-    pub fn of(answer: &Answer) -> Page {
+    pub fn new(answer: &Answer) -> Page {
         Page { answer: Some(answer.clone()), ..Page::default() }
     }
 

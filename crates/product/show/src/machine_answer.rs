@@ -58,13 +58,13 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
 /// A line of heat by address, and one of the working set by time.
 fn pictures(memory_use: &MemoryUse) -> String {
     let columns = width() - 8;
-    let most = |all: &[f64]| all.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let highest = |counts: &[f64]| counts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let heat = squeezed(&memory_use.heat, columns);
-    let full = (1.0 + most(&heat)).ln();
+    let full = (1.0 + highest(&heat)).ln();
     let digits: String = heat.iter().map(|n| format!("{:.0}", 9.0 * (1.0 + n).ln() / full)).collect();
     let used: Vec<f64> = memory_use.working_set_bytes.iter().map(|bytes| *bytes as f64).collect();
     let used = squeezed(&used, columns);
-    let block = |n: &f64| BLOCKS[((n / most(&used) * 7.0).round() as usize).min(7)];
+    let block = |n: &f64| BLOCKS[((n / highest(&used) * 7.0).round() as usize).min(7)];
     let spark: String = used.iter().map(block).collect();
     format!("  heat  {digits}\n  use   {spark}\n")
 }
@@ -73,21 +73,21 @@ fn pictures(memory_use: &MemoryUse) -> String {
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// At most that many means of neighbours.
-fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
-    let columns = columns.min(all.len());
-    let part = |i: usize| &all[i * all.len() / columns..(i + 1) * all.len() / columns];
+fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
+    let columns = columns.min(values.len());
+    let part = |i: usize| &values[i * values.len() / columns..(i + 1) * values.len() / columns];
     (0..columns).map(|i| part(i).iter().sum::<f64>() / part(i).len() as f64).collect()
 }
 
 /// The mappings that fault most, and who made them.
 pub fn who(memory_use: &MemoryUse) -> Option<String> {
-    let mut all = memory_use.who.iter().enumerate().map(|(i, one)| {
-        let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
-        let by = one.by.as_ref().map_or(String::new(), |by| format!(" made by {by}"));
-        format!("{:.0} % {of} {}{by}", one.faults_percent, human_size(one.bytes))
+    let mut mappings = memory_use.who.iter().enumerate().map(|(i, mapping)| {
+        let relation = if i == 0 { "of its faults are in a mapping of" } else { "in" };
+        let by = mapping.by.as_ref().map_or(String::new(), |by| format!(" made by {by}"));
+        format!("{:.0} % {relation} {}{by}", mapping.faults_percent, human_size(mapping.bytes))
     });
-    let first = all.next()?;
-    Some(format!("Who: {}.", [first].into_iter().chain(all).collect::<Vec<_>>().join(", ")))
+    let first = mappings.next()?;
+    Some(format!("Who: {}.", [first].into_iter().chain(mappings).collect::<Vec<_>>().join(", ")))
 }
 
 /// Who faults, what is idle, if there is room for it, and what else the machine did.
@@ -99,12 +99,12 @@ fn remarks(memory_use: &MemoryUse, room: bool) -> String {
         out += &filled(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."));
     }
     if let Some(noise) = &memory_use.noise {
-        let (others, all) = (noise.others, noise.processors);
-        let percent = 100.0 * others / f64::from(all.max(1));
+        let (others, processors) = (noise.others, noise.processors);
+        let percent = 100.0 * others / f64::from(processors.max(1));
         out += &filled(&match percent < QUIET {
-            true => format!("Noise: little; other programs used {others:.1} of {all} processors meanwhile."),
+            true => format!("Noise: little; other programs used {others:.1} of {processors} processors meanwhile."),
             false => {
-                format!("Noise: other programs used {others:.1} of {all} processors; times may be up to {percent:.0} % too long.")
+                format!("Noise: other programs used {others:.1} of {processors} processors; times may be up to {percent:.0} % too long.")
             }
         });
     }
@@ -116,15 +116,15 @@ const QUIET: f64 = 5.0;
 
 fn needs(answer: &Answer) -> String {
     let (heap, rest) = (answer.managed_bytes.max(answer.together_bytes), answer.not_paged_bytes);
-    let of = match (answer.processes, answer.recorded()) {
+    let of_heap = match (answer.processes, answer.recorded()) {
         (2.., Some(_)) => format!("of heap at one time (the largest process {})", human_size(answer.managed_bytes)),
         _ => "of heap".into(),
     };
     let parts = match rest {
-        0 => format!("{of}; memory that is not paged comes on top"),
+        0 => format!("{of_heap}; memory that is not paged comes on top"),
         rest => {
             let kinds = answer.not_paged.as_ref().filter(|_| 10 * rest > heap + rest).map_or(String::new(), kinds);
-            format!("{} {of}, {} not paged{kinds}", human_size(heap), human_size(rest))
+            format!("{} {of_heap}, {} not paged{kinds}", human_size(heap), human_size(rest))
         }
     };
     let joint = if rest == 0 { " " } else { ": " };
@@ -159,13 +159,13 @@ fn alone(answer: &Answer) -> String {
 }
 
 /// The kinds of what is not paged that are a tenth of all of it or more.
-fn kinds(all: &NotPaged) -> String {
+fn kinds(not_paged: &NotPaged) -> String {
     let named = [
-        ("mapped files {}", all.files_bytes),
-        ("shared memory {}", all.shared_bytes),
-        ("code {}", all.code_bytes),
-        ("stacks {}", all.stacks_bytes),
-        ("other {}", all.other_bytes),
+        ("mapped files {}", not_paged.files_bytes),
+        ("shared memory {}", not_paged.shared_bytes),
+        ("code {}", not_paged.code_bytes),
+        ("stacks {}", not_paged.stacks_bytes),
+        ("other {}", not_paged.other_bytes),
     ];
     let sum: u64 = named.iter().map(|(_, bytes)| bytes).sum();
     let named = named.iter().filter(|(_, bytes)| 10 * bytes >= sum.max(1));
@@ -203,17 +203,17 @@ fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
     let near = |ram: u64| sizes.iter().copied().min_by_key(|size| size.abs_diff(ram));
     let full = answer.needed_bytes;
     let measured = answer.runs.iter().filter_map(|run| run.ram_bytes);
-    let most = measured.clone().filter(|ram| *ram < full).max();
-    let wanted = [Some(full), answer.ram_bytes, answer.given_ram_bytes, most, Some(full / 2), Some(full / 4)];
+    let largest = measured.clone().filter(|ram| *ram < full).max();
+    let wanted = [Some(full), answer.ram_bytes, answer.given_ram_bytes, largest, Some(full / 2), Some(full / 4)];
     let wanted = wanted.into_iter().flatten().chain(answer.thrash_bytes).chain(measured).chain([full / 16]);
-    let mut all: Vec<Known> = Vec::new();
+    let mut selection: Vec<Known> = Vec::new();
     for known in wanted.filter_map(near).filter_map(|ram| answer.known(ram)) {
-        if all.len() < rows && all.iter().all(|other| other.ram_bytes != known.ram_bytes) {
-            all.push(known);
+        if selection.len() < rows && selection.iter().all(|other| other.ram_bytes != known.ram_bytes) {
+            selection.push(known);
         }
     }
-    all.sort_by_key(|known| std::cmp::Reverse(known.ram_bytes));
-    all
+    selection.sort_by_key(|known| std::cmp::Reverse(known.ram_bytes));
+    selection
 }
 
 /// What a recording shows besides.
@@ -274,7 +274,7 @@ pub fn range(known: &Known) -> String {
         return "no paging".into();
     }
     match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     }
 }
@@ -284,22 +284,22 @@ fn thrashes(answer: &Answer) -> String {
         Some(_) => format!(" The recording says nothing of sizes below {}.", human_size(answer.covered_bytes)),
         None => String::new(),
     };
-    let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
-    let sentence = match (answer.thrash_bytes, least) {
+    let lowest = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
+    let sentence = match (answer.thrash_bytes, lowest) {
         (Some(bytes), _) if bytes > answer.covered_bytes => {
             format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes))
         }
-        (None, Some(least)) => format!("Does not thrash with --ram {} or more.", ram_size(least.ram_bytes)),
+        (None, Some(lowest)) => format!("Does not thrash with --ram {} or more.", ram_size(lowest.ram_bytes)),
         _ => String::new(),
     };
     (sentence + &unknown).trim_start().into()
 }
 
 fn recommended(answer: &Answer) -> String {
-    let (percent, own) = (answer.slowdown_percent, answer.program_seconds.max(1e-9));
-    let slower = |seconds: f64| match 100.0 * (seconds / own - 1.0) {
-        more if more > percent && seconds - own <= UNNOTICED => {
-            format!("{} longer than alone", human_seconds(seconds - own))
+    let (percent, alone) = (answer.slowdown_percent, answer.program_seconds.max(1e-9));
+    let slower = |seconds: f64| match 100.0 * (seconds / alone - 1.0) {
+        more if more > percent && seconds - alone <= UNNOTICED => {
+            format!("{} longer than alone", human_seconds(seconds - alone))
         }
         more if more >= 0.5 => format!("{more:.0} % slower than alone"),
         _ => "as fast as alone".into(),
@@ -307,19 +307,19 @@ fn recommended(answer: &Answer) -> String {
     let unpaged = answer.ram_bytes.filter(|_| answer.by == Some(By::Plain));
     let known = answer.ram_bytes.filter(|_| unpaged.is_none()).and_then(|ram| answer.known(ram));
     let Some(known) = known else {
-        let most = answer.runs.iter().filter(|run| run.failed.is_none() && run.ram_bytes.is_some());
-        let most = most.max_by_key(|run| run.ram_bytes).map(|run| {
+        let largest = answer.runs.iter().filter(|run| run.failed.is_none() && run.ram_bytes.is_some());
+        let largest = largest.max_by_key(|run| run.ram_bytes).map(|run| {
             let over = if run.more { "over " } else { "" };
             let (ram, time) = (ram_size(run.ram_bytes.unwrap_or(0)), human_seconds(run.seconds));
             format!(": --ram {ram} takes {over}{time}, {}", slower(run.seconds))
         });
-        let why = most.unwrap_or_default();
+        let why = largest.unwrap_or_default();
         return match unpaged.map(|ram| human_size(answer.in_all(ram))) {
-            Some(all) if why.is_empty() => {
-                format!("Recommended: all of its {all}, unpaged; no run in less was possible.")
+            Some(whole) if why.is_empty() => {
+                format!("Recommended: all of its {whole}, unpaged; no run in less was possible.")
             }
-            Some(all) => {
-                format!("Recommended: all of its {all}, unpaged; paged, it is over {percent:.0} % slower{why}.")
+            Some(whole) => {
+                format!("Recommended: all of its {whole}, unpaged; paged, it is over {percent:.0} % slower{why}.")
             }
             None => format!("Recommended: none; no size keeps it within {percent:.0} % of its own time{why}."),
         };
@@ -328,7 +328,7 @@ fn recommended(answer: &Answer) -> String {
     let kernel = answer.run(By::Kernel, known.ram_bytes).filter(|_| known.by_kernel).map(kernel_options);
     let ram = ram_size(known.ram_bytes) + &kernel.map_or(String::new(), |options| format!(" {options}"));
     match known.runs {
-        0 if known.seconds > (1.0 + percent / 100.0) * own => {
+        0 if known.seconds > (1.0 + percent / 100.0) * alone => {
             format!("Recommended: --ram {ram}: {time} ({range}), predicted, {}.", slower(known.seconds))
         }
         0 => {
@@ -347,13 +347,13 @@ fn otherwise(answer: &Answer) -> String {
     if let Some(run) = runs.min_by_key(|run| run.ram_bytes.map(|size| size.abs_diff(ram))) {
         return filled(&by_other(run));
     }
-    let Some((swap, at)) =
+    let Some((swap, point)) =
         answer.recorded().and_then(|recorded| recorded.kernel.as_ref()).and_then(|swap| Some((swap, swap.at(ram)?)))
     else {
         return String::new();
     };
-    let (low, size) = (human_seconds(at.seconds_low), ram_size(at.ram_bytes));
-    let time = match at.seconds_high {
+    let (low, size) = (human_seconds(point.seconds_low), ram_size(point.ram_bytes));
+    let time = match point.seconds_high {
         Some(high) => format!("about {low} to {}", human_seconds(high)),
         None => format!("at least {low}"),
     };
@@ -363,17 +363,18 @@ fn otherwise(answer: &Answer) -> String {
 
 /// The files that it maps, if they matter, and what less page cache costs.
 pub(crate) fn files(answer: &Answer) -> Option<String> {
-    let all = answer.not_paged.as_ref().filter(|all| all.matter(answer.in_all(answer.needed_bytes)))?;
+    let not_paged =
+        answer.not_paged.as_ref().filter(|not_paged| not_paged.matter(answer.in_all(answer.needed_bytes)))?;
     let file = |file: &File| {
         let name = file.path.rsplit('/').next().unwrap_or(&file.path);
         format!("{name} {} of {}", human_size(file.referenced_bytes), human_size(file.mapped_bytes))
     };
-    let named = all.files.iter().filter(|file| SMALL * file.bytes >= all.code_bytes + all.files_bytes).map(file);
-    let (named, referenced) = (named.collect::<Vec<_>>().join(", "), human_size(all.referenced_bytes));
+    let named = not_paged.files.iter().filter(|file| SMALL * file.bytes >= not_paged.code_bytes + not_paged.files_bytes).map(file);
+    let (named, referenced) = (named.collect::<Vec<_>>().join(", "), human_size(not_paged.referenced_bytes));
     let run = |run: &Runs| format!("{} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
-    let runs = all.runs.iter().map(run).collect::<Vec<_>>().join(", ");
+    let runs = not_paged.runs.iter().map(run).collect::<Vec<_>>().join(", ");
     let runs = if runs.is_empty() { runs } else { format!(" RAM for all by the kernel, files read first: {runs}.") };
-    let why = all.no_runs.as_ref().map_or(String::new(), |why| format!(" Less page cache was not tried: {why}."));
+    let why = not_paged.no_runs.as_ref().map_or(String::new(), |why| format!(" Less page cache was not tried: {why}."));
     Some(format!("Mapped files: {referenced} referenced: {named}.{runs}{why}"))
 }
 
@@ -436,8 +437,8 @@ fn commands(answer: &Answer, report: Option<&Path>) -> String {
     if let Some(how) = how_to_run(answer) {
         let (sudo, user) = as_root(&how);
         let how = format!("{sudo}coldframe run {how} -- {user}");
-        let of = |program: &str| command(format!("{how}{program}").split_whitespace(), 0, 2) + "\n";
-        let whole = of(answer.command.as_deref().unwrap_or(&answer.program));
+        let line = |program: &str| command(format!("{how}{program}").split_whitespace(), 0, 2) + "\n";
+        let whole = line(answer.command.as_deref().unwrap_or(&answer.program));
         let fits = |line: &str| line.chars().count() <= width();
         out += &match whole.lines().count() <= COMMAND && whole.lines().all(fits) {
             true => whole,
@@ -481,14 +482,14 @@ mod tests {
 
     #[test]
     fn a_process_that_used_the_processor_for_a_hundredth_of_the_time_hardly_worked() {
-        let of = |worked_seconds| Watched {
+        let watched = |worked_seconds| Watched {
             common: Common { program_seconds: 6.0, ..Common::default() },
             process: Some(7),
             worked_seconds,
             touched_pages: 17,
             swap: None,
         };
-        assert_eq!(hardly_works(&of(0.07)), "");
-        assert!(hardly_works(&of(0.01)).starts_with(" It hardly worked: 17 pages touched in 6.00 s"));
+        assert_eq!(hardly_works(&watched(0.07)), "");
+        assert!(hardly_works(&watched(0.01)).starts_with(" It hardly worked: 17 pages touched in 6.00 s"));
     }
 }

@@ -215,8 +215,8 @@ impl Plot {
 /// Several pictures below each other as one. Each has a `viewBox`, which gives its height.
 pub fn stack(pictures: &[String]) -> String {
     let height = |svg: &str| -> Option<f64> {
-        let (_, at) = svg.split_once("viewBox=\"0 0 800 ")?;
-        at.split('"').next()?.trim().parse().ok()
+        let (_, rest) = svg.split_once("viewBox=\"0 0 800 ")?;
+        rest.split('"').next()?.trim().parse().ok()
     };
     let mut y = 0.0;
     let mut body = String::new();

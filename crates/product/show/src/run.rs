@@ -34,10 +34,10 @@ fn disk(run: &PagerRun) -> String {
 fn by_pager(run: &PagerRun) -> String {
     let (options, stats, seconds) = (&run.config, &run.stats, run.program.seconds);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    let (maximum, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
     if stats.true_faults == 0 {
         let fits = "nothing was paged: the program could touch at most";
-        return format!("{fits} {most} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
+        return format!("{fits} {maximum} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
     }
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, t: Times| {
@@ -59,7 +59,7 @@ fn by_pager(run: &PagerRun) -> String {
         row("wait for the disk", stats.device_wait),
     ];
     format!(
-        "{}\nRAM {most} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
+        "{}\nRAM {maximum} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
          {}: {} read, {} written in {} writes\n\
          {}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),

@@ -97,7 +97,7 @@ fn report(scale: f64) -> (tempfile::TempDir, String) {
     let mut advice = advice(scale);
     advice["origin"] = "2026-11-27, host web-1".into();
     let answer: Answer = serde_json::from_value(advice).unwrap();
-    let (mut page, addresses) = (Page::of(&answer), vec![0x1000, 0x2000]);
+    let (mut page, addresses) = (Page::new(&answer), vec![0x1000, 0x2000]);
     let (reads, writes, working_set) = (vec![1, 0, 2, 0, 4, 0], vec![0, 8, 0, 0, 0, 16], vec![1, 1, 2]);
     page.add_map(Heat { reads, writes, rows: 2, columns: 3, addresses, working_set, ..Heat::default() });
     (tempfile::tempdir().unwrap(), page.html().unwrap())

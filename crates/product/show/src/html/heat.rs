@@ -29,18 +29,18 @@ pub fn cells(rows: usize, columns: usize, is: impl Fn(usize, usize) -> bool) -> 
 /// The touched cells: blue where they are mostly read, red where mostly written, darker with more touches.
 fn touched(heat: &Heat) -> String {
     let (rows, columns) = (heat.rows, heat.columns);
-    let most = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
-    let degree = |at: usize| {
-        let touched = (heat.reads[at] + heat.writes[at]) as f64;
-        let of = touched.ln_1p() / most.ln_1p() * DEGREES.len() as f64;
-        (touched > 0.0).then(|| (of.ceil() as usize).clamp(1, DEGREES.len()) - 1)
+    let highest = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
+    let degree = |cell: usize| {
+        let touched = (heat.reads[cell] + heat.writes[cell]) as f64;
+        let degree = touched.ln_1p() / highest.ln_1p() * DEGREES.len() as f64;
+        (touched > 0.0).then(|| (degree.ceil() as usize).clamp(1, DEGREES.len()) - 1)
     };
     let mut paths = String::new();
     for (written, class) in [(false, "read"), (true, "written")] {
         for (i, strength) in DEGREES.iter().enumerate() {
             let path = cells(rows, columns, |row, column| {
-                let at = row * columns + column;
-                degree(at) == Some(i) && (heat.writes[at] > heat.reads[at]) == written
+                let cell = row * columns + column;
+                degree(cell) == Some(i) && (heat.writes[cell] > heat.reads[cell]) == written
             });
             let _ = write!(paths, "<path class=\"{class}\" opacity=\"{strength}\" d=\"{path}\"/>");
         }
@@ -94,13 +94,13 @@ pub fn picture(heat: &Heat) -> String {
 
 /// Memory touched in each stretch of the run; empty where there are too few stretches.
 fn working_set(heat: &Heat) -> String {
-    let most = heat.working_set.iter().copied().max().unwrap_or(0);
-    if most == 0 || heat.working_set.len() < 2 {
+    let maximum = heat.working_set.iter().copied().max().unwrap_or(0);
+    if maximum == 0 || heat.working_set.len() < 2 {
         return String::new();
     }
     let mut bars = String::new();
     for (column, pages) in heat.working_set.iter().enumerate() {
-        let height = 100.0 * *pages as f64 / most as f64;
+        let height = 100.0 * *pages as f64 / maximum as f64;
         let _ = write!(bars, "M{column} 100v-{height:.1}h1v{height:.1}z");
     }
     let columns = heat.working_set.len();
