@@ -3,11 +3,19 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::counters::Counters;
 use crate::files::{number, write};
-use crate::pressure::{stalled, Stall};
-use crate::version::Version;
 use coldframe_proc::text;
+
+pub(crate) mod counters;
+pub(crate) mod place;
+pub(crate) mod pressure;
+pub(crate) mod processes;
+pub(crate) mod target;
+pub(crate) mod version;
+
+use counters::Counters;
+use pressure::{stalled, Stall};
+use version::Version;
 
 /// A group.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@
 //!             ◄── ok TAB what was made, or no TAB why ──
 //!             ── end of file ──► reverts all changes, the last one first; a group is removed when it is empty
 //! ```
-//! If the guard is killed, its owner has another one do that at its end, by the first one's record (`crate::record`). If
+//! If the guard is killed, its owner has another one do that at its end, by the first one's record (`record`). If
 //! both are killed, the next command names what is left ([`crate::left_behind`]).
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,15 +16,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 
-use crate::cleanup::{folder, freeze, keep, stop, Cleanups};
 use crate::files::write;
+use crate::group::place::Place;
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::Place;
-use crate::record::Record;
 use crate::swap::SwapKind;
-use crate::version::Version;
-use crate::{devices, pin, KernelError};
+use crate::KernelError;
 use coldframe_proc::Tree;
+
+mod change;
+mod cleanup;
+pub(crate) mod left;
+mod pin;
+mod record;
+mod swap;
+pub(crate) mod undo;
+
+use cleanup::{folder, freeze, keep, stop, Cleanups};
+use record::Record;
 
 /// How long the end waits for the guard. A group with processes takes longer, and the guard continues alone.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -167,7 +176,7 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
             break;
         }
     }
-    cleanups.undo(tree)
+    undo::undo_all(cleanups, tree)
 }
 
 fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, String> {
@@ -186,17 +195,17 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
         "keep" => keep(path, cleanups),
         "freeze" => freeze(path, cleanups),
         "stop" => stop(rest, cleanups),
-        "zram" => devices::zram(tree, size, &file.to_string_lossy(), cleanups),
+        "zram" => swap::zram(tree, size, &file.to_string_lossy(), cleanups),
         "set" => {
             let (value, path) = rest.split_once('\t').unwrap_or_default();
             let path = Path::new(path);
             keep(path, cleanups)?;
             write(path, value).map(|()| String::new()).map_err(|e| format!("{}: {e}", path.display()))
         }
-        "file" => devices::file(file, size, cleanups),
+        "file" => swap::file(file, size, cleanups),
         "zswap" => {
-            devices::zswap(tree, cleanups)?;
-            devices::file(file, size, cleanups)
+            swap::zswap(tree, cleanups)?;
+            swap::file(file, size, cleanups)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::budget::Budget;
+use crate::group::processes::{delay_ticks, outside_heap};
 use crate::group::Group;
-use crate::processes::{delay_ticks, outside_heap};
 use crate::swap::SwapSpace;
 use crate::KernelError;
 use coldframe_proc::Tree;
+
+mod budget;
+
+use budget::Budget;
 
 /// How often the compressed pages are read: they grow by at most some 500 MiB/s.
 const LOOK: Duration = Duration::from_millis(20);

@@ -16,9 +16,14 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
 use crate::files::hash;
-use crate::parked::{Parked, Program};
 use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
+
+mod lists;
+mod pages;
+pub(crate) mod parked;
+
+use parked::{Parked, Program};
 
 /// How often the parking process checks that program and guard run, seconds.
 const LOOK: i64 = 1;

@@ -15,12 +15,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::files::{number, write};
+use crate::group::counters::Counters;
+use crate::group::place::{mounted, path_of, WRITABLE};
+use crate::group::pressure::stalled;
+use crate::group::processes::waiting;
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::{path_of, WRITABLE};
-use crate::pressure::stalled;
-use crate::processes::waiting;
 use crate::swap::Swaps;
-use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 
@@ -196,7 +197,7 @@ impl Squeeze {
 
     /// Watches the group for so long, or until some process has waited for more than this part of that time.
     pub fn watch(&self, time: Duration, share_max: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
-        let back = |counters: crate::Counters| counters.refaults + counters.file_refaults;
+        let back = |counters: Counters| counters.refaults + counters.file_refaults;
         let (before, began) = (back(self.group.counters()), Instant::now());
         let (mut waited, mut stuck) = (Waited::new(self), false);
         while began.elapsed() < time && waited.seconds(self) <= share_max * time.as_secs_f64() && !stuck {
@@ -257,7 +258,7 @@ impl Waited {
 fn pressure(tree: &Tree, group: &Group, process: u32) -> PathBuf {
     let second = || {
         let path = path_of(&tree.process(process), Version::Two)?.trim_matches('/').to_string();
-        let mount = crate::place::mounted(tree, Version::Two)?.mount;
+        let mount = mounted(tree, Version::Two)?.mount;
         (!path.is_empty()).then(|| mount.join(path).join("memory.pressure"))
     };
     let group_file = match group.version() {

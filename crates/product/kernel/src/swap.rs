@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::version::Version;
-use crate::{devices, KernelError};
+use crate::group::version::Version;
+use crate::KernelError;
 use coldframe_proc::{text, SwapArea, Tree, PAGE, PRIORITY_MAX};
+
+pub(crate) mod devices;
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]

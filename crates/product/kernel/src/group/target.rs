@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::group::place::{mounted, path_of};
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::{mounted, path_of};
-use crate::version::Version;
 use crate::KernelError;
 use coldframe_proc::{ProcError, Process, Tree};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::files::number;
-use crate::version::Version;
+use crate::group::version::Version;
 use coldframe_proc::{field, text};
 
 /// The counters of a group, with those of the groups below it.

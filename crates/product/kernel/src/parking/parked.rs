@@ -20,13 +20,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::write;
-use crate::lists::Lists;
-use crate::pages::{but_one_part, Pages};
-use crate::place::{mounted, path_of};
-use crate::processes::{is_stopped, waiting};
+use crate::group::place::{mounted, path_of};
+use crate::group::processes::{is_stopped, waiting};
+use crate::group::target::Target;
+use crate::group::version::Version;
+use crate::parking::lists::Lists;
+use crate::parking::pages::{but_one_part, Pages};
 use crate::swap::Swaps;
-use crate::target::Target;
-use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{access, Access};
 
-use crate::version::Version;
+use crate::group::version::Version;
 use crate::KernelError;
 use coldframe_proc::{text, Cgroup, Mount, Process, Tree};
 

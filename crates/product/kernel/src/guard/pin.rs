@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{fcntl_setpipe_size, pipe, splice, SpliceFlags};
 
-use crate::cleanup::Cleanups;
 use crate::files::write;
+use crate::guard::cleanup::Cleanups;
 use coldframe_proc::Tree;
 
 /// Pages that are pinned: 64 KiB, as many as a pipe has room for.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use coldframe_proc::{mappings, Mapping, Process};
 
 use crate::files::hash;
-use crate::pages::{common, Pages};
+use crate::parking::pages::{common, Pages};
 
 /// The name of the mapping of the heap.
 const HEAP: &str = "[heap]";

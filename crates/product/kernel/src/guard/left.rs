@@ -6,8 +6,8 @@ use std::path::Path;
 use coldframe_proc::Tree;
 use rustix::fs::{flock, FlockOperation};
 
-use crate::record::{changes, END};
-use crate::undo::Left;
+use crate::guard::record::{changes, END};
+use crate::guard::undo::{left, Left};
 
 /// What killed guards with records in this folder have left, the last change first. Records of which nothing is left
 /// are removed.
@@ -24,7 +24,7 @@ pub fn left_behind(tree: &Tree, folder: &Path) -> Vec<Left> {
             continue;
         }
         let changes = changes(&file);
-        let left: Vec<_> = changes.iter().rev().filter_map(|change| change.left(tree)).collect();
+        let left: Vec<_> = changes.iter().rev().filter_map(|change| left(change, tree)).collect();
         if left.is_empty() && !changes.is_empty() {
             let _ = std::fs::remove_file(&path);
         }
