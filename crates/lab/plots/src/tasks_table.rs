@@ -127,7 +127,8 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
     let (first, phone) = outcomes[0];
     let (tasks, pages) = (count_of(first.names.len()), human_count(first.pages as u64));
     let mut out = format!("{}: {tasks}, {pages} pages of 4 KiB touched\n", path.display());
-    out += &format!("{}\n", columns(&phone_columns(), 4, outcomes).drop_first(&["ended", "card I/O", "swap", "policy"]));
+    out +=
+        &format!("{}\n", columns(&phone_columns(), 4, outcomes).drop_first(&["ended", "card I/O", "swap", "policy"]));
     out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, \
             from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. \

@@ -4,7 +4,10 @@ use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
-use crate::machine_answer::{as_root, files, how_to_run, memory_use, range, who};
+use crate::machine_answer::files::files;
+use crate::machine_answer::memory_use::{memory_use, who};
+use crate::machine_answer::paste::{as_root, how_to_run};
+use crate::machine_answer::sizes::range;
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
 
