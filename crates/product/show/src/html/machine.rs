@@ -6,7 +6,7 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::files::files;
 use crate::machine_answer::memory_use::{memory_use, who};
-use crate::machine_answer::paste::{as_root, how_to_run};
+use crate::machine_answer::paste::Paste;
 use crate::machine_answer::sizes::range;
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
@@ -86,10 +86,9 @@ fn headline(answer: &Answer) -> String {
 /// How to run it so, and what comes on top.
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
-    let how = how_to_run(answer).map(|how| (as_root(&how), how));
-    let run = match (how, answer.ram_bytes) {
-        (Some(((sudo, user), how)), Some(ram)) => format!(
-            "<p><code class=\"copy\">{sudo}coldframe run {how} -- {user}{words}</code></p><details><summary>For systemd, compose and \
+    let run = match (Paste::new(answer), answer.ram_bytes) {
+        (Some(Paste { options, sudo, user }), Some(ram)) => format!(
+            "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For systemd, compose and \
              Kubernetes, with all that is not paged</summary><pre class=\"copy\">{}</pre></details>",
             limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
         ),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use coldframe_answer::run::program::is_root;
 use coldframe_answer::{Answer, By, Method};
 use coldframe_sheet::quantity::ram_size;
 
@@ -12,39 +11,40 @@ use crate::text::{command, width};
 /// Lines for the command.
 const COMMAND: usize = 2;
 
-/// The options of a run with the recommended size; `None`: there is none, it is not paged, or the process runs already.
-pub(crate) fn how_to_run(answer: &Answer) -> Option<String> {
-    let again = answer.watched().is_none_or(|watched| watched.process.is_none()) && answer.by != Some(By::Plain);
-    let ram = answer.ram_bytes.filter(|_| again)?;
-    Some(format!("--ram {}{}", ram_size(ram), pager_options(answer, ram)))
+/// How the recommended size is run.
+pub(crate) struct Paste {
+    /// `--ram 24MiB`, with who pages it and the swap that is made.
+    pub(crate) options: String,
+    /// Before the line: `sudo`, if it makes swap and another user than root has the answer.
+    pub(crate) sudo: &'static str,
+    /// Before its program, which stays that user's.
+    pub(crate) user: &'static str,
 }
 
-/// What stands before a line and before its program, so that the user who reads it can paste it: only root makes swap, and
-/// the program stays the user's.
-pub(crate) fn as_root(how: &str) -> (&'static str, &'static str) {
-    match how.contains("--swap") && !is_root() {
-        true => ("sudo ", "sudo -u $USER "),
-        false => ("", ""),
-    }
-}
-
-/// `--by kernel` with its swap, if the kernel pages the recommended run.
-fn pager_options(answer: &Answer, ram: u64) -> String {
-    let swap = answer.watched().and_then(|watched| watched.swap.as_ref());
-    let swap = swap.map_or(String::new(), |swap| format!(" --swap {swap}"));
-    match answer.run(By::Kernel, ram).filter(|_| answer.by == Some(By::Kernel)) {
-        Some(run) => format!(" {}", kernel_options(run)),
-        None if answer.method() == Method::ReferencedBits => format!(" --by kernel{swap}"),
-        None => String::new(),
+impl Paste {
+    /// `None`: no size is recommended, it is not paged, or the process runs already.
+    pub(crate) fn new(answer: &Answer) -> Option<Paste> {
+        let again = answer.watched().is_none_or(|watched| watched.process.is_none()) && answer.by != Some(By::Plain);
+        let ram = answer.ram_bytes.filter(|_| again)?;
+        let swap = match answer.run(By::Kernel, ram).filter(|_| answer.by == Some(By::Kernel)) {
+            Some(run) => Some(run.swap.as_deref()),
+            None if answer.method() == Method::ReferencedBits => Some(answer.watched().and_then(|w| w.swap.as_deref())),
+            None => None,
+        };
+        let kernel = swap.map_or(String::new(), |swap| format!(" {}", kernel_options(swap)));
+        let (sudo, user) = match swap.flatten().is_some() && !answer.as_root {
+            true => ("sudo ", "sudo -u $USER "),
+            false => ("", ""),
+        };
+        Some(Paste { options: format!("--ram {}{kernel}", ram_size(ram)), sudo, user })
     }
 }
 
 /// The commands to paste: a run with the advised RAM, and the page.
 pub(super) fn commands(answer: &Answer, report: Option<&Path>) -> String {
     let mut out = String::new();
-    if let Some(how) = how_to_run(answer) {
-        let (sudo, user) = as_root(&how);
-        let how = format!("{sudo}coldframe run {how} -- {user}");
+    if let Some(Paste { options, sudo, user }) = Paste::new(answer) {
+        let how = format!("{sudo}coldframe run {options} -- {user}");
         let line = |program: &str| command(format!("{how}{program}").split_whitespace(), 0, 2) + "\n";
         let whole = line(answer.command.as_deref().unwrap_or(&answer.program));
         let fits = |line: &str| line.chars().count() <= width();
@@ -59,4 +59,25 @@ pub(super) fn commands(answer: &Answer, report: Option<&Path>) -> String {
         out += &format!("systemd: MemoryHigh={mib}M; compose: mem_limit: {mib}m; Kubernetes: memory: {mib}Mi\n");
     }
     out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_answer::{Common, Watched};
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_makes_swap_has_sudo_unless_root_has_the_answer() {
+        let paste = |as_root, swap: Option<&str>| {
+            let common = Common { ram_bytes: Some(8 << 20), as_root, ..Common::default() };
+            let answer = Answer::ReferencedBits(Watched { common, swap: swap.map(String::from), ..Watched::default() });
+            let Paste { options, sudo, user } = Paste::new(&answer).unwrap();
+            (options, sudo, user)
+        };
+        let line = "--ram 8MiB --by kernel --swap zram".to_string();
+        assert_eq!(paste(false, Some("zram")), (line.clone(), "sudo ", "sudo -u $USER "));
+        assert_eq!(paste(true, Some("zram")), (line, "", ""));
+        assert_eq!(paste(false, None), ("--ram 8MiB --by kernel".into(), "", ""));
+    }
 }

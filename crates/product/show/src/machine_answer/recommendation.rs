@@ -37,8 +37,9 @@ pub(super) fn recommended(answer: &Answer) -> String {
         };
     };
     let (time, range) = (human_seconds(known.seconds), range(&known));
-    let kernel = answer.run(By::Kernel, known.ram_bytes).filter(|_| known.by_kernel).map(kernel_options);
-    let ram = ram_size(known.ram_bytes) + &kernel.map_or(String::new(), |options| format!(" {options}"));
+    let kernel = answer.run(By::Kernel, known.ram_bytes).filter(|_| known.by_kernel);
+    let ram = ram_size(known.ram_bytes)
+        + &kernel.map_or(String::new(), |run| format!(" {}", kernel_options(run.swap.as_deref())));
     match known.runs {
         0 if known.seconds > (1.0 + percent / 100.0) * alone => {
             format!("Recommended: --ram {ram}: {time} ({range}), predicted, {}.", slower(known.seconds))
@@ -76,7 +77,7 @@ pub(super) fn otherwise(answer: &Answer) -> String {
 /// A run by the pager that is not the recommended one.
 fn by_other(run: &Runs) -> String {
     let who = match run.by {
-        By::Kernel => format!("the kernel ({})", kernel_options(run)),
+        By::Kernel => format!("the kernel ({})", kernel_options(run.swap.as_deref())),
         _ => "our pager".into(),
     };
     let measured = if run.failed.is_none() { ", measured" } else { "" };
@@ -92,6 +93,6 @@ pub(super) fn time_of(run: &Runs) -> String {
 }
 
 /// `--by kernel`, and the swap that is made.
-pub(super) fn kernel_options(run: &Runs) -> String {
-    run.swap.as_ref().map_or("--by kernel".into(), |swap| format!("--by kernel --swap {swap}"))
+pub(super) fn kernel_options(swap: Option<&str>) -> String {
+    swap.map_or("--by kernel".into(), |swap| format!("--by kernel --swap {swap}"))
 }
