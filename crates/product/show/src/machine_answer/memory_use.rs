@@ -1,4 +1,4 @@
-//! What a recording shows of the use of memory: heat, working set, who faults, how long pages are idle, and the noise.
+//! What a recording shows of the use of memory: heat, working set, who faults, how long pages are idle, and other load.
 
 use coldframe_answer::{Answer, MemoryUse};
 use coldframe_sheet::quantity::{human_seconds, human_size};
@@ -50,24 +50,40 @@ pub(super) fn remarks(memory_use: &MemoryUse, room: bool) -> String {
     let mut out = String::new();
     who(memory_use).iter().for_each(|who| out += &paragraph(who, 0));
     if let Some(idle) = memory_use.idle.as_ref().filter(|_| room) {
-        let [half, quarter, last] = [idle.p50_seconds, idle.p75_seconds, idle.p99_seconds].map(human_seconds);
-        out += &paragraph(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."), 0);
+        let [half, quarter] = [idle.p50_seconds, idle.p75_seconds].map(human_seconds);
+        let words = format!("Idle time: 50 % of pages are untouched for {half} or longer, 25 % for {quarter}.");
+        out += &paragraph(&words, 0);
     }
     if let Some(noise) = &memory_use.noise {
-        let (others, processors) = (noise.others, noise.processors);
-        let percent = 100.0 * others / f64::from(processors.max(1));
-        out += &paragraph(
-            &match percent < QUIET {
-                true => format!("Noise: little; other programs used {others:.1} of {processors} processors meanwhile."),
-                false => {
-                    format!("Noise: other programs used {others:.1} of {processors} processors; times may be up to {percent:.0} % too long.")
-                }
-            },
-            0,
-        );
+        out += &paragraph(&load(noise.others, noise.processors), 0);
     }
     out
 }
 
+/// What other programs used of the processors meanwhile.
+fn load(others: f64, processors: u32) -> String {
+    let used = format!("other programs used {others:.1} of {processors} processors");
+    match 100.0 * others / f64::from(processors.max(1)) {
+        _ if others < UNSEEN => "Other load: none.".into(),
+        percent if percent < QUIET => format!("Other load: {used}."),
+        percent => format!("Other load: {used}; times may be up to {percent:.0} % too long."),
+    }
+}
+
+/// Processors that are printed as 0.0.
+const UNSEEN: f64 = 0.05;
 /// Other programs' part of the processors that hardly changes a time, in percent. A guess.
 const QUIET: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_load_is_none_or_a_number_and_a_large_one_says_what_it_does_to_times() {
+        assert_eq!(load(0.04, 2), "Other load: none.");
+        assert_eq!(load(0.06, 2), "Other load: other programs used 0.1 of 2 processors.");
+        let large = "Other load: other programs used 0.5 of 2 processors; times may be up to 25 % too long.";
+        assert_eq!(load(0.5, 2), large);
+    }
+}
