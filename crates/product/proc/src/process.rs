@@ -102,15 +102,18 @@ impl Process {
 
     /// Itself, its children, their children and so on.
     pub fn with_descendants(&self) -> Vec<u32> {
-        let (mut all, mut at) = (vec![self.pid], 0);
-        while let Some(process) = all.get(at) {
+        let (mut processes, mut position) = (vec![self.pid], 0);
+        while let Some(process) = processes.get(position) {
             let folder = self.folder.with_file_name(process.to_string());
-            let new: Vec<_> =
-                Process::new(*process, folder).children().into_iter().filter(|child| !all.contains(child)).collect();
-            all.extend(new);
-            at += 1;
+            let new: Vec<_> = Process::new(*process, folder)
+                .children()
+                .into_iter()
+                .filter(|child| !processes.contains(child))
+                .collect();
+            processes.extend(new);
+            position += 1;
         }
-        all
+        processes
     }
 
     /// Nanoseconds that its threads were ready and had no processor; 0 if the kernel does not count them.
@@ -153,12 +156,12 @@ impl Process {
     pub fn owner(&self) -> String {
         let uid = std::fs::metadata(self.file(".")).map_or(0, |folder| folder.uid());
         let users = read_to_string("/etc/passwd").unwrap_or_default();
-        let of = |line: &str| {
+        let entry = |line: &str| {
             let mut words = line.split(':');
             let name = words.next()?.to_string();
             (words.nth(1)?.parse() == Ok(uid)).then_some(name)
         };
-        users.lines().find_map(of).unwrap_or_else(|| format!("user {uid}"))
+        users.lines().find_map(entry).unwrap_or_else(|| format!("user {uid}"))
     }
 
     /// The groups that it is in, one for each hierarchy.

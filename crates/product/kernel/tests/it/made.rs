@@ -10,7 +10,7 @@ use coldframe_kernel::{serve, Counters, Group, LimitWatch, Place, SwapKind, Swap
 /// A made tree: files by their absolute paths.
 fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
-    let tree = Tree::at(folder.path());
+    let tree = Tree::new(folder.path());
     for (path, text) in files {
         let path = tree.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

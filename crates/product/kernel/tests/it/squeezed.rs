@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 /// A machine with one unit: process 77, 64 MiB in RAM of which 4 are cached files.
 fn machine() -> (tempfile::TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
-    let tree = Tree::at(folder.path());
+    let tree = Tree::new(folder.path());
     write(&tree, "/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
     write(&tree, "/proc/self/cgroup", "0::/user.slice\n");
     write(&tree, "/proc/77/cgroup", "0::/system.slice/web.service\n");
