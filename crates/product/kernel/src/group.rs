@@ -64,6 +64,9 @@ impl Group {
     }
 
     /// Sets the hard limit. The kernel pushes out what is above it, and refuses if it cannot.
+    ///
+    /// # Errors
+    /// The kernel refuses: it could not push out enough, or this user may not write the file.
     pub fn limit(&self, bytes: u64) -> io::Result<()> {
         write(&self.file(self.version.limit_file()), bytes.to_string())
     }

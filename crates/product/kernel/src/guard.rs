@@ -52,6 +52,9 @@ pub struct Guard {
 impl Guard {
     /// Starts it. `command`: a program that calls [`serve`] with its standard input and output. `record`: the path of a
     /// file for its changes.
+    ///
+    /// # Errors
+    /// The process cannot be started.
     pub fn start(mut command: Command, record: Option<PathBuf>) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
@@ -66,6 +69,9 @@ impl Guard {
     }
 
     /// Makes a group for a program.
+    ///
+    /// # Errors
+    /// The kernel refuses to make the group, or the guard has ended.
     pub fn group(&mut self, place: &Place, name: &str) -> Result<Group, KernelError> {
         if place.enable {
             self.ask(&["enable", &place.parent.display().to_string()])?;
@@ -82,6 +88,9 @@ impl Guard {
     }
 
     /// Makes swap of this size and turns it on. Returns its name.
+    ///
+    /// # Errors
+    /// The kernel or the file system refuses, the disk is full, or the guard has ended.
     pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
         let verb = match kind {
             SwapKind::Zram => "zram",
@@ -94,16 +103,25 @@ impl Guard {
 
     /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns its
     /// name.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the guard has ended.
     pub fn zram(&mut self, size: u64, algorithm: &str, limit: u64) -> Result<String, KernelError> {
         self.ask(&["zram", &size.to_string(), &format!("{algorithm} {limit}")])
     }
 
     /// Writes a value to a file of the kernel, and restores the old one at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or the guard has ended.
     pub fn set(&mut self, file: &Path, value: &str) -> Result<(), KernelError> {
         self.ask(&["set", value, &file.display().to_string()]).map(drop)
     }
 
     /// Records the limit of an existing group, and restores it at the end.
+    ///
+    /// # Errors
+    /// The limit cannot be read, or the guard has ended.
     pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
         // What is recorded last is restored first: once the limit is restored, the group's processes continue.

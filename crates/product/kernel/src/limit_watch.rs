@@ -48,6 +48,9 @@ pub struct LimitWatch {
 
 impl LimitWatch {
     /// Sets the group's limit and starts to watch. `total`: the RAM is for all memory, code and mapped files, too.
+    ///
+    /// # Errors
+    /// The kernel refuses the limit.
     pub fn start(
         tree: &Tree,
         group: &Group,

@@ -49,6 +49,9 @@ impl Parking {
 
     /// Asks the parking process of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it;
     /// `None`: it has no parking process.
+    ///
+    /// # Errors
+    /// The parking process refuses, or is another user's.
     pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Program>, KernelError> {
         self.ask_at(&self.socket(name), verb)
     }
@@ -79,6 +82,9 @@ impl Parking {
     }
 
     /// The work of a parking process, until its program ends. `ready` is called when it accepts commands.
+    ///
+    /// # Errors
+    /// There is no such program, it has a parking process, or the socket cannot be made.
     pub fn keep(
         &self,
         tree: &Tree,

@@ -77,6 +77,9 @@ pub struct Squeeze {
 
 impl Squeeze {
     /// Checks that it is safe. `swap`: bytes of swap that will be made for it.
+    ///
+    /// # Errors
+    /// It is not: another user's group, one with this process, too little swap, nothing that can leave.
     pub fn new(tree: &Tree, group: Group, swap: u64) -> Result<Squeeze, KernelError> {
         let (counted, shown, processes) = (group.counters(), group.folder().display(), group.processes());
         let file = group.file(group.version().squeeze_file());
@@ -172,6 +175,9 @@ impl Squeeze {
     }
 
     /// Lets the guard know the old limit. From now on the limit may be lowered.
+    ///
+    /// # Errors
+    /// The old limit cannot be recorded, or the killer cannot be turned off (v1).
     pub fn begin(&mut self, guard: &mut Guard) -> Result<(), KernelError> {
         guard.hold(&self.group)?;
         let oom = self.group.file("memory.oom_control");
@@ -182,6 +188,9 @@ impl Squeeze {
     }
 
     /// Lowers the limit by a part.
+    ///
+    /// # Errors
+    /// Why it cannot be lowered.
     pub fn lower(&mut self) -> Result<(), End> {
         let base = if self.lowered { self.limit } else { in_ram(&self.group) };
         let limit = (base - base / PART) / 4096 * 4096;
@@ -196,6 +205,9 @@ impl Squeeze {
     }
 
     /// Watches the group for so long, or until some process has waited for more than this part of that time.
+    ///
+    /// # Errors
+    /// What ends the squeeze before a step could be measured.
     pub fn watch(&self, time: Duration, share_max: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
         let back = |counters: Counters| counters.refaults + counters.file_refaults;
         let (before, began) = (back(self.group.counters()), Instant::now());

@@ -44,6 +44,9 @@ impl SwapKind {
     }
 
     /// Whether this kernel has it.
+    ///
+    /// # Errors
+    /// It has not; the message has the remedy.
     pub fn check(&self, tree: &Tree) -> Result<(), KernelError> {
         let (folder, what, remedy) = match self {
             SwapKind::File(_) => return Ok(()),
@@ -99,6 +102,9 @@ impl Swaps {
     }
 
     /// An error if nothing can be swapped to.
+    ///
+    /// # Errors
+    /// There is no swap, or it is full.
     pub fn ready(&self) -> Result<(), KernelError> {
         let what = match self.0.is_empty() {
             true => "this machine has no swap",

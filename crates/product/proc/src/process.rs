@@ -175,6 +175,9 @@ impl Process {
     }
 
     /// Text for [`mappings`](crate::mappings), with counts.
+    ///
+    /// # Errors
+    /// The process is gone, or another user's.
     pub fn smaps(&self) -> io::Result<String> {
         self.lossy("smaps")
     }

@@ -21,6 +21,9 @@ pub struct Completions {
 
 impl Completions {
     /// Prints it.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn print(&self, mut command: Command) -> Result<(), OutputError> {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
@@ -40,6 +43,9 @@ pub struct Man {
 
 impl Man {
     /// Prints or writes them.
+    ///
+    /// # Errors
+    /// A page cannot be written.
     pub fn print(&self, command: Command) -> Result<(), OutputError> {
         let Some(folder) = &self.dir else {
             let mut page = Vec::new();

@@ -51,11 +51,17 @@ pub fn tell(text: &str) {
 }
 
 /// Prints text on stdout, in lines that fit.
+///
+/// # Errors
+/// It cannot be written.
 pub fn text(text: &str) -> Result<(), OutputError> {
     exact(None, &folded(text, width()))
 }
 
 /// Writes a file.
+///
+/// # Errors
+/// It cannot be written.
 pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
     exact(Some(path), text)
 }
@@ -71,6 +77,9 @@ pub struct Form {
 
 impl Form {
     /// Prints a result on stdout: its words, or JSON.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn print(&self, value: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
         match self.is_json() {
             true => exact(None, &json(value)),
@@ -79,6 +88,9 @@ impl Form {
     }
 
     /// Keeps stdout for JSON, if that is wanted: what programs write there goes to stderr from now on.
+    ///
+    /// # Errors
+    /// Standard output cannot be duplicated.
     pub fn keep_apart(&self) -> Result<(), OutputError> {
         let apart = || {
             let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
@@ -103,6 +115,9 @@ impl Form {
 static RESULTS: OnceLock<File> = OnceLock::new();
 
 /// Prints a result on stdout: as JSON if the form says so, else its words.
+///
+/// # Errors
+/// It cannot be written.
 pub fn result(form: &str, value: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
     match form {
         "json" => exact(None, &json(value)),
@@ -111,6 +126,9 @@ pub fn result(form: &str, value: &impl serde::Serialize, words: impl FnOnce() ->
 }
 
 /// Writes output for a program, or for a tool that wraps lines itself.
+///
+/// # Errors
+/// It cannot be written.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let Some(path) = to else {
         let mut stdout: Box<dyn Write> = match RESULTS.get() {

@@ -8,6 +8,9 @@ use clap::{ArgMatches, Command};
 /// The arguments of a verb, and what it does.
 pub trait Verb<E>: clap::Args {
     /// Runs it; `quiet`: without notes and progress.
+    ///
+    /// # Errors
+    /// As the verb says.
     fn run(self, quiet: bool) -> Result<ExitCode, E>;
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct Mounted {
 
 impl Place {
     /// The place for this process.
+    ///
+    /// # Errors
+    /// There is no memory controller, or no folder that this user may write to.
     pub fn find(tree: &Tree) -> Result<Place, KernelError> {
         let (v1, v2) = (mounted(tree, Version::One), mounted(tree, Version::Two));
         if let Some(v1) = v1 {

@@ -47,6 +47,9 @@ impl Target {
 }
 
 /// The group that a name stands for.
+///
+/// # Errors
+/// There is no group of this name, or it is the root of all groups.
 pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
     let hierarchy =
         [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));
@@ -83,6 +86,9 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
 }
 
 /// The process that a name stands for which is no group's, as `error` says.
+///
+/// # Errors
+/// Several programs have this name, or `error`, if none has.
 pub fn process_of(tree: &Tree, name: &str, error: KernelError) -> Result<u32, KernelError> {
     tree.named(name).map_err(|why| match why {
         ProcError::Several(..) => KernelError::Refused(why.to_string()),

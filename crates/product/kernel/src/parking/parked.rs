@@ -95,6 +95,9 @@ pub struct Parked {
 
 impl Parked {
     /// A program that runs; `lists`: the folder for what programs used, for their next start.
+    ///
+    /// # Errors
+    /// There is no such program, or this user may not park it.
     pub fn find(tree: &Tree, name: &str, lists: &Path) -> Result<Parked, KernelError> {
         let target = Target::find(tree, name)?;
         if let Target::Process(process) = target {
@@ -180,6 +183,9 @@ impl Parked {
     }
 
     /// Stops it. `requester`: the process that asks for this.
+    ///
+    /// # Errors
+    /// It may not be stopped, has ended, does not stop in time, or no swap is free.
     pub fn halt(&mut self, guard: &dyn Fn() -> Result<Guard, KernelError>, requester: u32) -> Result<(), KernelError> {
         self.refusal(requester)?;
         self.cancel_fetch();
@@ -343,6 +349,9 @@ impl Parked {
     }
 
     /// Lets it run; the rest of its list is loaded beside it if swap is on a disk.
+    ///
+    /// # Errors
+    /// It has ended, or another frozen group still contains it.
     pub fn resume(&mut self) -> Result<Program, KernelError> {
         self.note_swapped();
         self.continue_all();
