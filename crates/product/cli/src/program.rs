@@ -1,5 +1,5 @@
-//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid N`
-//! answers about a process that runs.
+//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs.
+//! `coldframe --pid N` answers about a process that runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

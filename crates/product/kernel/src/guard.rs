@@ -101,8 +101,8 @@ impl Guard {
         self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
-    /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns its
-    /// name.
+    /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns
+    /// its name.
     ///
     /// # Errors
     /// The kernel refuses, or the guard has ended.

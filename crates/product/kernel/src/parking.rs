@@ -37,8 +37,8 @@ pub struct Parking {
 }
 
 impl Parking {
-    /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of other
-    /// builds.
+    /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of
+    /// other builds.
     pub fn new(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
         Parking { folder: folder.into(), lists: lists.into(), build: build.into() }
     }

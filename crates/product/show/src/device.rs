@@ -1,5 +1,5 @@
-//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the flash,
-//! who has unused memory, and lines to paste.
+//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the
+//! flash, who has unused memory, and lines to paste.
 
 use coldframe_answer::device::{Device, Life, Plan, Size, Swap, Trial};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
@@ -28,7 +28,8 @@ fn watched(device: &Device) -> String {
     let time = human_seconds(seen.seconds);
     paragraph(
         &format!(
-            "Watched for {time}: {} processes, {} of RAM. {} looks at all page tables took {watch_share:.1} % of a processor.",
+            "Watched for {time}: {} processes, {} of RAM. {} looks at all page tables took {watch_share:.1} % of a \
+             processor.",
             seen.processes,
             human_size(seen.memory.total_bytes),
             seen.reads
@@ -71,7 +72,8 @@ fn needed(device: &Device) -> String {
     let pages = &device.seen.pages;
     if let (Some(lz4), Some(zstd)) = (pages.share(&pages.lz4), pages.share(&pages.zstd)) {
         let words = format!(
-            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} pages tried, {:.0} % of one word, {:.0} % do not compress).",
+            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} pages tried, {:.0} % of one word, \
+             {:.0} % do not compress).",
             100.0 * zstd,
             100.0 * lz4,
             pages.pages,
@@ -218,23 +220,25 @@ fn lines(device: &Device) -> String {
         .map(|(name, ..)| name.as_str())
         .collect::<Vec<_>>();
     let mut text = format!(
-        "Lines to paste, for this RAM:\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = {size}\n{pad}compression-algorithm = {algorithm}\n\
-         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} PRIORITY=100\n  \
-         /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
+        "Lines to paste, for this RAM:\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = \
+         {size}\n{pad}compression-algorithm = {algorithm}\n\
+         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} \
+         PRIORITY=100\n  /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
         device.swappiness,
         pad = " ".repeat(37),
     );
     if !disks.is_empty() {
         let percent = (100 * limit_bytes).div_ceil(device.seen.memory.total_bytes.max(1)).clamp(1, 50);
         text += &format!(
-            "  or zswap before {}, in the kernel's line:\n{}zswap.enabled=1 zswap.compressor={algorithm}\n{}zswap.max_pool_percent={percent}\n",
+            "  or zswap before {}, in the kernel's line:\n{}zswap.enabled=1 \
+             zswap.compressor={algorithm}\n{}zswap.max_pool_percent={percent}\n",
             disks.join(", "),
             " ".repeat(37),
             " ".repeat(37)
         );
     }
-    let why = "page-cluster is 0 since zram has no head to move: a page's neighbours would be unpacked for nothing. swappiness is the \
-               part, of 200, that a page of a file costs beside a page of zram.";
+    let why = "page-cluster is 0 since zram has no head to move: a page's neighbours would be unpacked for nothing. \
+               swappiness is the part, of 200, that a page of a file costs beside a page of zram.";
     text + &paragraph(why, 0)
 }
 

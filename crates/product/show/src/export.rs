@@ -214,8 +214,9 @@ impl Exported {
             }
         };
         format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" failures=\"{}\" errors=\"0\" \
-             time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" \
+             failures=\"{}\" errors=\"0\" time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" \
+             time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
             u8::from(!within)
         )
     }

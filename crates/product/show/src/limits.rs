@@ -9,7 +9,8 @@ pub(crate) fn mib(bytes: u64) -> u64 {
 pub(crate) fn limits(enough: u64, maximum: u64) -> String {
     let (enough, maximum) = (mib(enough), mib(maximum));
     format!(
-        "  systemd     MemoryHigh={enough}M\n  compose     mem_limit: {enough}m\n              memswap_limit: -1\n  Kubernetes  \
-         resources:\n                requests: {{memory: {enough}Mi}}\n                limits: {{memory: {maximum}Mi}}\n"
+        "  systemd     MemoryHigh={enough}M\n  compose     mem_limit: {enough}m\n              memswap_limit: -1\n  \
+         Kubernetes  resources:\n                requests: {{memory: {enough}Mi}}\n                limits: \
+         {{memory: {maximum}Mi}}\n"
     )
 }

@@ -28,8 +28,8 @@ const ROWS_MIN: usize = 4;
 const LINES: usize = 18;
 
 /// The whole answer. `report`: the page, if there is one; `more`: lines between the answer and its commands. If other
-/// lines are long, the table has fewer sizes; then what the answer rests on, and how long memory rests are left out: the
-/// page has them.
+/// lines are long, the table has fewer sizes; then what the answer rests on, and how long memory rests are left out:
+/// the page has them.
 pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
     let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
     let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));
@@ -81,8 +81,10 @@ mod tests {
         let run = serde_json::json!({ "by": "kernel", "swap": null, "ram_bytes": 20 * mib, "seconds": 2.5, "more": true,
             "runs": [], "page_reads": 0, "failed": null });
         let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
-            "files": [{ "path": "/data/model.bin", "bytes": 29 * mib, "mapped_bytes": 64 * mib, "referenced_bytes": 28 * mib }],
-            "referenced_bytes": 29 * mib, "runs": [run], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))
+            "files": [{ "path": "/data/model.bin", "bytes": 29 * mib, "mapped_bytes": 64 * mib,
+                "referenced_bytes": 28 * mib }],
+            "referenced_bytes": 29 * mib, "runs": [run], "shared_bytes": 8 * mib, "stacks_bytes": 4096,
+            "other_bytes": 0 }))
         .unwrap();
         assert_eq!(need::kinds(&all), " (mapped files 30 MiB; shared memory 8 MiB)");
         let common = Common { not_paged: Some(all), ..Common::default() };

@@ -6,7 +6,8 @@ use coldframe_sheet::quantity::human_count;
 /// What was recorded, how much slower that was, and what is missing.
 pub fn words(recording: &Recording) -> String {
     let mut text = format!(
-        "coldframe: {}: {} rows in {:.2} s, {} bytes\ncoldframe: {} faults took {:.2} s in handlers ({:.1} us each); the program alone takes about {:.2} s\n",
+        "coldframe: {}: {} rows in {:.2} s, {} bytes\ncoldframe: {} faults took {:.2} s in handlers ({:.1} us each); \
+         the program alone takes about {:.2} s\n",
         recording.trace.display(),
         human_count(recording.rows),
         recording.seconds,

@@ -17,7 +17,9 @@ pub fn words(run: &Run) -> String {
 
 fn nothing_came(run: &PagerRun) -> String {
     match run.stats.resident_max {
-        0 => "note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n".into(),
+        0 => "note: no memory came to our pager; the program takes none, or starts another one that cannot be paged \
+              by it (--by kernel)\n"
+            .into(),
         _ => String::new(),
     }
 }
@@ -106,7 +108,8 @@ fn area(area: &SwapAreaRun) -> String {
         pages => format!("; {} pages beside it, since it was full", human_count(pages)),
     };
     format!(
-        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{outside}\n",
+        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} \
+         to {} times{outside}\n",
         area.collector.split(':').next().unwrap_or_default(),
         human_count(area.programs),
         human_count(area.copies),
@@ -131,7 +134,8 @@ fn by_kernel(run: &KernelRun) -> String {
             format!("{ram}, {compressed} of it for compressed pages")
         }
         _ => format!(
-            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap FILE",
+            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap \
+             FILE",
             human_size(memory.together_bytes)
         ),
     };

@@ -35,8 +35,9 @@ pub fn words(squeezed: &Squeezed) -> String {
         let (watch, stall, (steps, seconds)) =
             (human_seconds(squeezed.watch_seconds), percent(squeezed.max_stall_percent), squeezed.longest());
         let would = format!(
-            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than {stall} of the \
-             time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes does it.",
+            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than \
+             {stall} of the time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes \
+             does it.",
             human_seconds(seconds)
         );
         return paragraph(&what, 0) + &paragraph(&would, 0) + &waits(squeezed);

@@ -95,7 +95,8 @@ fn rests_on(need: &Need) -> String {
         _ => String::new(),
     };
     format!(
-        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) and not counted.",
+        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) \
+         and not counted.",
         human_seconds(need.program_seconds),
         human_size(need.touched_bytes),
         human_size(need.together_bytes.max(need.managed_bytes)),

@@ -196,7 +196,8 @@ fn the_ticks_of_long_runs_are_right() {
 fn the_page_says_the_same_without_a_script() {
     let (_folder, text) = report(1.0);
     let figure = text.split_once("<figure").unwrap().1.split_once("</figure>").unwrap().0;
-    // Six predicted sizes, one joint of both lines, one measured size, the recommended one, and both ends of four ranges.
+    // Six predicted sizes, one joint of both lines, one measured size, the recommended one, and both ends of four
+    // ranges.
     assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1 + 2 * 4, "{figure}");
     assert!(figure.contains("below 24 MiB: thrashes") && figure.contains("advised: 32 MiB, 1.20 s"), "{figure}");
     assert!(text.contains("<summary><h2>All sizes</h2></summary>"));

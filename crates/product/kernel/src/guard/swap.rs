@@ -1,6 +1,6 @@
-//! Swap that the guard makes: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst). A file may be in
-//! a folder of another user, who can put a link in its place at any time. So it is opened once, and what is done to it is
-//! done by that descriptor.
+//! Swap that the guard makes: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst). A file may be
+//! in a folder of another user, who can put a link in its place at any time. So it is opened once, and what is done to
+//! it is done by that descriptor.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -20,8 +20,8 @@ use coldframe_proc::{swap_on, Tree, PAGE};
 /// Where the tools are that a user's PATH may lack.
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
-/// Makes a zram device and swaps to it. `how`: its algorithm and the most bytes of RAM that it takes; empty: lz4, without a
-/// limit. Each step is recorded at once, so that a device that is half made is removed, too.
+/// Makes a zram device and swaps to it. `how`: its algorithm and the most bytes of RAM that it takes; empty: lz4,
+/// without a limit. Each step is recorded at once, so that a device that is half made is removed, too.
 pub(crate) fn zram(tree: &Tree, size: u64, how: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let control = tree.path(CONTROL);
     if !control.is_dir() {

@@ -55,8 +55,8 @@ impl Budget {
         self.limit = limit;
     }
 
-    /// The next limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
-    /// enough.
+    /// The next limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is
+    /// close enough.
     pub(crate) fn follow(&mut self, compressed: u64) -> Option<u64> {
         let heap = self.ram.saturating_sub(compressed).max(self.ram / SHARE_MIN);
         let limit = (heap + self.outside_heap.unwrap_or(FIRST)) / 4096 * 4096;

@@ -1,9 +1,9 @@
 //! Prefetching lists on disk, so that a list serves the next start of the same program: its first fetch has a list.
 //!
 //! Addresses change with each start. So a page is named by its mapping and its distance in it: from the start of the
-//! heap; from the end of other anonymous mappings, which grow downward, and which are counted from the highest one down.
-//! Another layout makes a list that is wrong in part. That costs reads and nothing else: a list names pages to load, and
-//! never what is in them.
+//! heap; from the end of other anonymous mappings, which grow downward, and which are counted from the highest one
+//! down. Another layout makes a list that is wrong in part. That costs reads and nothing else: a list names pages to
+//! load, and never what is in them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   runs ── park: stop, list = in swap at its start & in RAM now, push out ─► stopped
-//!    ▲                                                                          │ fetch: loads the list while other programs run
-//!    └── resume: continues; the rest of the list is loaded while it runs ◄──────┘
+//!    ▲                                                                          │ fetch: loads the list
+//!    └── resume: continues; the rest of the list is loaded while it runs ◄──────┘   while other programs run
 //! ```
 //!
 //! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.

@@ -112,7 +112,8 @@ const COUNTED: Counters = Counters {
 #[test]
 fn the_counters_of_v1_are_those_with_the_groups_below() {
     let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_workingset_refault_anon 5\n\
-                total_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault 6\ntotal_unevictable 9\n";
+                total_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault \
+                6\ntotal_unevictable 9\n";
     let (_folder, group) = group(
         Version::One,
         &[

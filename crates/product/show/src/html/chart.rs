@@ -94,7 +94,8 @@ impl Chart<'_> {
         }
         format!(
             "<figure tabindex=\"0\" aria-label=\"{title}, by {x}\"><h3>{title}</h3>{}\
-             <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" aria-live=\"polite\"></p></figure>",
+             <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" \
+             aria-live=\"polite\"></p></figure>",
             self.plot().svg(),
             self.numbers().to_string().replace("</", "<\\/"),
             title = escape(self.title),
@@ -135,10 +136,12 @@ impl Chart<'_> {
                 Mark::Dots => "dots",
             };
             let points: Vec<Value> = line.points.iter().map(point).collect();
-            json!({ "name": line.name, "colour": COLOURS[i % COLOURS.len()], "mark": mark, "dash": dash(i, line), "points": points })
+            let colour = COLOURS[i % COLOURS.len()];
+            json!({ "name": line.name, "colour": colour, "mark": mark, "dash": dash(i, line), "points": points })
         };
         let lines: Vec<Value> = self.lines.iter().enumerate().map(line).collect();
-        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone, "advised": self.advised, "lines": lines })
+        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone,
+            "advised": self.advised, "lines": lines })
     }
 }
 

@@ -88,8 +88,9 @@ fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
     let run = match (Paste::new(answer), answer.ram_bytes) {
         (Some(Paste { options, sudo, user }), Some(ram)) => format!(
-            "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For systemd, compose and \
-             Kubernetes, with all that is not paged</summary><pre class=\"copy\">{}</pre></details>",
+            "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For \
+             systemd, compose and Kubernetes, with all that is not paged</summary><pre \
+             class=\"copy\">{}</pre></details>",
             limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
         ),
         _ => format!("<p><code class=\"copy\">{words}</code></p>"),
