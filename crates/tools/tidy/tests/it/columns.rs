@@ -10,14 +10,13 @@ const COLUMNS_MAX: usize = 120;
 #[rustfmt::skip]
 const EXCEPTIONS: &[(&str, usize)] = &[
     ("answer", 50),
-    ("cli", 77),
+    ("cli", 63),
     ("core", 24),
-    ("kernel", 11),
     ("lab-cli", 41),
     ("live", 45),
     ("preload", 139),
-    ("proc", 21),
-    ("show", 40),
+    ("proc", 17),
+    ("show", 4),
 ];
 
 #[test]

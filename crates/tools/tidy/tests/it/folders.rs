@@ -14,7 +14,6 @@ const FILES_MAX: usize = 20;
 #[rustfmt::skip]
 const LARGE_FOLDERS: &[(&str, usize)] = &[
     ("crates/product/core/src", 26),
-    ("crates/product/kernel/src", 26),
     ("crates/product/preload/src", 38),
 ];
 

@@ -65,8 +65,6 @@ const ELSEWHERE: &[(&str, usize)] = &[
     ("answer Need", 1),
     ("answer Timed", 1),
     ("core Turn", 3),
-    ("kernel Cleanup", 1),
-    ("kernel Cleanups", 1),
     ("live Faults", 5),
     ("live SwapArea", 1),
     ("answer By", 1),
