@@ -168,7 +168,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     let most = Failure::option("--max-ram", args.max_ram.as_deref(), quantity::bytes)?;
     let fits = answer.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most.0));
     output::result(&args.format, &answer, || machine_answer::words(&answer, None, ""))?;
-    Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
+    Exported::here(&answer).write(&args.export, &Page::new(&answer))?;
     Ok(ExitCode::from(u8::from(!fits)))
 }
 

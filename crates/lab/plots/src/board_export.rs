@@ -16,5 +16,5 @@ const COLUMNS: [Column<Priced>; 7] = [
 
 pub fn exported(answer: &Answer, words: String) -> Exported {
     let seconds = answer.best.as_ref().and_then(|best| best.own_time_ps).unwrap_or(0) as f64 / 1e12;
-    Exported { seconds, ..Exported::of(&answer.trace.path, words, &COLUMNS, &answer.front, answer) }
+    Exported { seconds, ..Exported::new(&answer.trace.path, words, &COLUMNS, &answer.front, answer) }
 }

@@ -26,7 +26,7 @@ pub fn results(results: &[RunResult]) -> Grid {
         columns.push(("per instr.", |r| time(r.time_per_instruction().map(|t| Ps(t.round() as u64)))));
     }
     let least = ["frames", "walk max", "false faults", "fault max", "fault mean"];
-    crate::columns(&columns, 2, results).least(&least)
+    crate::columns(&columns, 2, results).drop_first(&least)
 }
 
 fn of_lane(r: &RunResult, show: impl Fn(&LaneResult) -> String) -> String {

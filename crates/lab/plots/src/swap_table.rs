@@ -32,7 +32,7 @@ const COLUMNS: [Column<SwapOutcome>; 16] = [
 
 /// One row for each outcome, then the values that all have in common.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
-    format!("{}\n{}", crate::columns(&COLUMNS, 3, outcomes).least(&LEAST), legend(outcomes))
+    format!("{}\n{}", crate::columns(&COLUMNS, 3, outcomes).drop_first(&LEAST), legend(outcomes))
 }
 
 fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {

@@ -101,7 +101,7 @@ impl Verb<Failure> for Args {
         }
         self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
         Exported::verdict(&done.verdict, &case(&self.command))
-            .write(&self.export, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::of(answer)))?;
+            .write(&self.export, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::new(answer)))?;
         Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {
             (false, _) => CANNOT_TELL,
             (true, within) => u8::from(!within),

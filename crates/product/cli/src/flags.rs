@@ -12,8 +12,8 @@ pub use coldframe_terminal::output::Form;
 /// `--backing`.
 #[derive(clap::Args)]
 pub struct Backing {
-    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or /var/tmp
-    /// if that is in RAM].
+    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or
+    /// /var/tmp if that is in RAM].
     #[arg(long, value_name = "FOLDER")]
     pub backing: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! The coldframe command. Each verb has one file and one row of [`VERBS`]. Verbs parse arguments and print; other crates
-//! decide.
+//! The coldframe command. Each verb has one file and one row of [`VERBS`]. Verbs parse arguments and print; other
+//! crates decide.
 //!
 //! To add a verb: copy `compare.rs`, and add its row.
 #![forbid(unsafe_code)]

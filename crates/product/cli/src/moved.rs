@@ -1,5 +1,5 @@
-//! Words that are no verb here: verbs that have another name or live in `coldframe-lab`, and programs without `--` before
-//! them. One sentence says the command to type.
+//! Words that are no verb here: verbs that have another name or live in `coldframe-lab`, and programs without `--`
+//! before them. One sentence says the command to type.
 
 use std::ffi::OsString;
 

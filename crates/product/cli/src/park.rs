@@ -32,7 +32,8 @@ program only stands still, and its pages leave when the kernel needs RAM.
 
 Exit codes: 0 done; 2 usage; 4 it cannot be parked: it goes on as before.")]
 pub struct Args {
-    /// A process (its number or name), a systemd unit, a docker or podman container, or a folder of the cgroup tree (/...).
+    /// A process (its number or name), a systemd unit, a docker or podman container, or a folder of the cgroup tree
+    /// (/...).
     #[arg(required_unless_present = "list")]
     name: Option<String>,
     /// List the programs that are or were parked.

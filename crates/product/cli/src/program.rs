@@ -1,5 +1,5 @@
-//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid N`
-//! answers about a process that runs.
+//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs.
+//! `coldframe --pid N` answers about a process that runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn running(args: &Args, process: &str, quiet: bool) -> Result<ExitCode, Failure>
     let limits = Limits { time: Some(time), ..args.limits() };
     let answer = Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?);
     args.form.print(&answer, || words(&answer, None, ""))?;
-    Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
+    Exported::here(&answer).write(&args.export, &Page::new(&answer))?;
     Ok(code(&answer))
 }
 
@@ -155,7 +155,7 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
 /// Writes the files to keep.
 fn write(folder: &Path, measured: &Answered, exports: &[PathBuf]) -> Result<(), Failure> {
     output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
-    let mut page = Page::of(&measured.answer);
+    let mut page = Page::new(&measured.answer);
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
     page.add_group(&measured.group);
     output::file(&folder.join(REPORT), &page.html()?)?;

@@ -1,5 +1,5 @@
-//! What is promised of every row of the verbs: a help that fits, an example that the program takes, a schema; and what is
-//! promised of the documents: every `coldframe` line of every `sh` block is one that the program takes.
+//! What is promised of every row of the verbs: a help that fits, an example that the program takes, a schema; and what
+//! is promised of the documents: every `coldframe` line of every `sh` block is one that the program takes.
 //! `tests/it/documents.rs` runs the commands of README and the book.
 
 use std::path::{Path, PathBuf};

@@ -54,8 +54,8 @@ pub struct Args {
     swap: Option<String>,
     #[command(flatten)]
     backing: Backing,
-    /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
-    /// half of the disk's free room, whichever is least].
+    /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM,
+    /// 8GiB and half of the disk's free room, whichever is least].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     swap_size: Option<u64>,
     /// Largest size of the program's paged memory.

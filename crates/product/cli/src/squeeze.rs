@@ -35,7 +35,8 @@ A process stands for its group, with all processes there. Swap must have room fo
 Exit codes: 0 done; 1 the first step stalled more than --max-stall, or could not be made; 2 usage; 4 this group cannot be \
 squeezed; 5 the old limit could not be put back (the guard says how to).")]
 pub struct Args {
-    /// A systemd unit, a docker or podman container, a folder of the cgroup tree (/...), or a process: its number or name.
+    /// A systemd unit, a docker or podman container, a folder of the cgroup tree (/...), or a process: its number or
+    /// name.
     name: String,
     /// Stop when some process waits for memory for more than this part of the time.
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]

@@ -28,8 +28,8 @@ may come although it has nothing to do.
 
 It takes what `coldframe park` takes. Exit codes: 0 done; 2 usage; 4 a program cannot be stopped: all of them run.")]
 pub struct Args {
-    /// Two or more processes (numbers or names), systemd units, docker or podman containers, or folders of the cgroup tree
-    /// (/...).
+    /// Two or more processes (numbers or names), systemd units, docker or podman containers, or folders of the cgroup
+    /// tree (/...).
     #[arg(required = true, num_args = 2.., value_name = "NAME")]
     names: Vec<String>,
     /// The time of a turn.

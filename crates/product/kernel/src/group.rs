@@ -3,11 +3,19 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::counters::Counters;
 use crate::files::{number, write};
-use crate::pressure::{stalled, Stall};
-use crate::version::Version;
 use coldframe_proc::text;
+
+pub(crate) mod counters;
+pub(crate) mod place;
+pub(crate) mod pressure;
+pub(crate) mod processes;
+pub(crate) mod target;
+pub(crate) mod version;
+
+use counters::Counters;
+use pressure::{stalled, Stall};
+use version::Version;
 
 /// A group.
 #[derive(Debug, Clone)]
@@ -19,7 +27,7 @@ pub struct Group {
 
 impl Group {
     /// A group that is there. `pressure`: the folder of the group that counts pressure, if it is another one.
-    pub fn at(version: Version, folder: impl Into<PathBuf>, pressure: Option<PathBuf>) -> Group {
+    pub fn new(version: Version, folder: impl Into<PathBuf>, pressure: Option<PathBuf>) -> Group {
         let folder = folder.into();
         Group { version, pressure: pressure.unwrap_or_else(|| folder.clone()), folder }
     }
@@ -56,6 +64,9 @@ impl Group {
     }
 
     /// Sets the hard limit. The kernel pushes out what is above it, and refuses if it cannot.
+    ///
+    /// # Errors
+    /// The kernel refuses: it could not push out enough, or this user may not write the file.
     pub fn limit(&self, bytes: u64) -> io::Result<()> {
         write(&self.file(self.version.limit_file()), bytes.to_string())
     }

@@ -6,7 +6,7 @@
 //!             ◄── ok TAB what was made, or no TAB why ──
 //!             ── end of file ──► reverts all changes, the last one first; a group is removed when it is empty
 //! ```
-//! If the guard is killed, its owner has another one do that at its end, by the first one's record (`crate::record`). If
+//! If the guard is killed, its owner has another one do that at its end, by the first one's record (`record`). If
 //! both are killed, the next command names what is left ([`crate::left_behind`]).
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,15 +16,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 
-use crate::cleanup::{folder, freeze, keep, stop, Cleanups};
 use crate::files::write;
+use crate::group::place::Place;
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::Place;
-use crate::record::Record;
 use crate::swap::SwapKind;
-use crate::version::Version;
-use crate::{devices, pin, KernelError};
+use crate::KernelError;
 use coldframe_proc::Tree;
+
+mod change;
+mod cleanup;
+pub(crate) mod left;
+mod pin;
+mod record;
+mod swap;
+pub(crate) mod undo;
+
+use cleanup::{folder, freeze, keep, stop, Cleanups};
+use record::Record;
 
 /// How long the end waits for the guard. A group with processes takes longer, and the guard continues alone.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +52,9 @@ pub struct Guard {
 impl Guard {
     /// Starts it. `command`: a program that calls [`serve`] with its standard input and output. `record`: the path of a
     /// file for its changes.
+    ///
+    /// # Errors
+    /// The process cannot be started.
     pub fn start(mut command: Command, record: Option<PathBuf>) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
@@ -57,6 +69,9 @@ impl Guard {
     }
 
     /// Makes a group for a program.
+    ///
+    /// # Errors
+    /// The kernel refuses to make the group, or the guard has ended.
     pub fn group(&mut self, place: &Place, name: &str) -> Result<Group, KernelError> {
         if place.enable {
             self.ask(&["enable", &place.parent.display().to_string()])?;
@@ -69,10 +84,13 @@ impl Guard {
         }
         // Without pinned pages the program may be killed; it can run all the same.
         let _ = self.ask(&["pin", &path.display().to_string()]);
-        Ok(Group::at(place.version, path, pressure))
+        Ok(Group::new(place.version, path, pressure))
     }
 
     /// Makes swap of this size and turns it on. Returns its name.
+    ///
+    /// # Errors
+    /// The kernel or the file system refuses, the disk is full, or the guard has ended.
     pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
         let verb = match kind {
             SwapKind::Zram => "zram",
@@ -83,18 +101,27 @@ impl Guard {
         self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
-    /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns its
-    /// name.
+    /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns
+    /// its name.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the guard has ended.
     pub fn zram(&mut self, size: u64, algorithm: &str, limit: u64) -> Result<String, KernelError> {
         self.ask(&["zram", &size.to_string(), &format!("{algorithm} {limit}")])
     }
 
     /// Writes a value to a file of the kernel, and restores the old one at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or the guard has ended.
     pub fn set(&mut self, file: &Path, value: &str) -> Result<(), KernelError> {
         self.ask(&["set", value, &file.display().to_string()]).map(drop)
     }
 
     /// Records the limit of an existing group, and restores it at the end.
+    ///
+    /// # Errors
+    /// The limit cannot be read, or the guard has ended.
     pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
         // What is recorded last is restored first: once the limit is restored, the group's processes continue.
@@ -167,7 +194,7 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
             break;
         }
     }
-    cleanups.undo(tree)
+    undo::undo_all(cleanups, tree)
 }
 
 fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, String> {
@@ -186,17 +213,17 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
         "keep" => keep(path, cleanups),
         "freeze" => freeze(path, cleanups),
         "stop" => stop(rest, cleanups),
-        "zram" => devices::zram(tree, size, &file.to_string_lossy(), cleanups),
+        "zram" => swap::zram(tree, size, &file.to_string_lossy(), cleanups),
         "set" => {
             let (value, path) = rest.split_once('\t').unwrap_or_default();
             let path = Path::new(path);
             keep(path, cleanups)?;
             write(path, value).map(|()| String::new()).map_err(|e| format!("{}: {e}", path.display()))
         }
-        "file" => devices::file(file, size, cleanups),
+        "file" => swap::file(file, size, cleanups),
         "zswap" => {
-            devices::zswap(tree, cleanups)?;
-            devices::file(file, size, cleanups)
+            swap::zswap(tree, cleanups)?;
+            swap::file(file, size, cleanups)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");

@@ -19,45 +19,29 @@
 //! (`left_behind`).
 #![forbid(unsafe_code)]
 
-mod budget;
-mod change;
-mod cleanup;
-mod counters;
-mod devices;
 mod error;
 mod files;
 mod group;
 mod guard;
-mod left;
+mod inode;
 mod limit_watch;
-mod lists;
-mod pages;
-mod parked;
 mod parking;
-mod pin;
-mod place;
-mod pressure;
-mod processes;
-mod record;
 mod squeeze;
 mod swap;
-mod target;
-mod undo;
-mod version;
 
 pub use coldframe_proc::Tree;
-pub use counters::Counters;
 pub use error::KernelError;
+pub use group::counters::Counters;
+pub use group::place::Place;
+pub use group::pressure::{machine_stall, Stall};
+pub use group::target::{group_of, process_of};
+pub use group::version::Version;
 pub use group::{join, Group};
+pub use guard::left::left_behind;
+pub use guard::undo::Left;
 pub use guard::{serve, Guard};
-pub use left::left_behind;
 pub use limit_watch::{GroupUsage, LimitWatch};
-pub use parked::{Bytes, Parked, Program};
+pub use parking::parked::{Bytes, Parked, Program};
 pub use parking::Parking;
-pub use place::Place;
-pub use pressure::{machine_stall, Stall};
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
-pub use target::{group_of, process_of};
-pub use undo::Left;
-pub use version::Version;

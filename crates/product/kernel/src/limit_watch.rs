@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::budget::Budget;
+use crate::group::processes::{delay_ticks, outside_heap};
 use crate::group::Group;
-use crate::processes::{delay_ticks, outside_heap};
 use crate::swap::SwapSpace;
 use crate::KernelError;
 use coldframe_proc::Tree;
+
+mod budget;
+
+use budget::Budget;
 
 /// How often the compressed pages are read: they grow by at most some 500 MiB/s.
 const LOOK: Duration = Duration::from_millis(20);
@@ -44,14 +47,17 @@ pub struct LimitWatch {
 }
 
 impl LimitWatch {
-    /// Sets the group's limit and starts to watch. `all`: the RAM is for all memory, code and mapped files, too.
+    /// Sets the group's limit and starts to watch. `total`: the RAM is for all memory, code and mapped files, too.
+    ///
+    /// # Errors
+    /// The kernel refuses the limit.
     pub fn start(
         tree: &Tree,
         group: &Group,
         space: &SwapSpace,
-        (ram, all): (u64, bool),
+        (ram, total): (u64, bool),
     ) -> Result<LimitWatch, KernelError> {
-        let budget = Budget::new(ram, all);
+        let budget = Budget::new(ram, total);
         let file = group.file(group.version().limit_file());
         group
             .limit(budget.limit())
@@ -99,8 +105,8 @@ struct Looker {
 }
 
 impl Looker {
-    fn look(&mut self, all: bool) {
-        if all {
+    fn look(&mut self, mappings: bool) {
+        if mappings {
             let processes = self.group.processes();
             let counted = self.group.counters();
             let private: u64 = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();

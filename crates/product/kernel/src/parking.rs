@@ -16,9 +16,14 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
 use crate::files::hash;
-use crate::parked::{Parked, Program};
 use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
+
+mod lists;
+mod pages;
+pub(crate) mod parked;
+
+use parked::{Parked, Program};
 
 /// How often the parking process checks that program and guard run, seconds.
 const LOOK: i64 = 1;
@@ -32,9 +37,9 @@ pub struct Parking {
 }
 
 impl Parking {
-    /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of other
-    /// builds.
-    pub fn at(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
+    /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of
+    /// other builds.
+    pub fn new(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
         Parking { folder: folder.into(), lists: lists.into(), build: build.into() }
     }
 
@@ -44,6 +49,9 @@ impl Parking {
 
     /// Asks the parking process of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it;
     /// `None`: it has no parking process.
+    ///
+    /// # Errors
+    /// The parking process refuses, or is another user's.
     pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Program>, KernelError> {
         self.ask_at(&self.socket(name), verb)
     }
@@ -65,15 +73,18 @@ impl Parking {
     }
 
     /// All programs that have a parking process.
-    pub fn all(&self) -> Vec<Program> {
+    pub fn programs(&self) -> Vec<Program> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "park"));
-        let mut all: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        all
+        let mut programs: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        programs
     }
 
     /// The work of a parking process, until its program ends. `ready` is called when it accepts commands.
+    ///
+    /// # Errors
+    /// There is no such program, it has a parking process, or the socket cannot be made.
     pub fn keep(
         &self,
         tree: &Tree,

@@ -15,12 +15,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::files::{number, write};
+use crate::group::counters::Counters;
+use crate::group::place::{mounted, path_of, WRITABLE};
+use crate::group::pressure::stalled;
+use crate::group::processes::waiting;
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::{path_of, WRITABLE};
-use crate::pressure::stalled;
-use crate::processes::waiting;
 use crate::swap::Swaps;
-use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 
@@ -70,12 +71,15 @@ pub struct Squeeze {
     old: String,
     limit: u64,
     lowered: bool,
-    least: u64,
+    unreclaimable: u64,
     killed: u64,
 }
 
 impl Squeeze {
     /// Checks that it is safe. `swap`: bytes of swap that will be made for it.
+    ///
+    /// # Errors
+    /// It is not: another user's group, one with this process, too little swap, nothing that can leave.
     pub fn new(tree: &Tree, group: Group, swap: u64) -> Result<Squeeze, KernelError> {
         let (counted, shown, processes) = (group.counters(), group.folder().display(), group.processes());
         let file = group.file(group.version().squeeze_file());
@@ -113,20 +117,29 @@ impl Squeeze {
                 "as root, give --swap zram or --swap FILE, or let the group swap more (memory.swap.max)",
             );
         }
-        let least = counted.locked + counted.kernel + (1 << 20);
+        let unreclaimable = counted.locked + counted.kernel + (1 << 20);
         let limit = in_ram(&group);
-        if limit - limit / PART < least {
+        if limit - limit / PART < unreclaimable {
             return lacks(
                 format!(
                     "{} MiB of the {} MiB of {shown} are locked or the kernel's own and cannot leave",
-                    least >> 20,
+                    unreclaimable >> 20,
                     limit >> 20
                 ),
                 "let it lock less (LimitMEMLOCK=), or name a larger group",
             );
         }
         let (pressure, old) = (pressure(tree, &group, processes[0]), text(&file));
-        Ok(Squeeze { tree: tree.clone(), group, pressure, old, limit, lowered: false, least, killed: counted.killed })
+        Ok(Squeeze {
+            tree: tree.clone(),
+            group,
+            pressure,
+            old,
+            limit,
+            lowered: false,
+            unreclaimable,
+            killed: counted.killed,
+        })
     }
 
     /// The group.
@@ -140,8 +153,8 @@ impl Squeeze {
     }
 
     /// Bytes that cannot leave.
-    pub fn least(&self) -> u64 {
-        self.least
+    pub fn unreclaimable(&self) -> u64 {
+        self.unreclaimable
     }
 
     /// Whether the old limit is back, or the group is gone.
@@ -162,6 +175,9 @@ impl Squeeze {
     }
 
     /// Lets the guard know the old limit. From now on the limit may be lowered.
+    ///
+    /// # Errors
+    /// The old limit cannot be recorded, or the killer cannot be turned off (v1).
     pub fn begin(&mut self, guard: &mut Guard) -> Result<(), KernelError> {
         guard.hold(&self.group)?;
         let oom = self.group.file("memory.oom_control");
@@ -172,10 +188,13 @@ impl Squeeze {
     }
 
     /// Lowers the limit by a part.
+    ///
+    /// # Errors
+    /// Why it cannot be lowered.
     pub fn lower(&mut self) -> Result<(), End> {
         let base = if self.lowered { self.limit } else { in_ram(&self.group) };
         let limit = (base - base / PART) / 4096 * 4096;
-        if limit < self.least {
+        if limit < self.unreclaimable {
             return Err(End::Least);
         }
         if write(&self.group.file(self.group.version().squeeze_file()), limit.to_string()).is_err() {
@@ -186,11 +205,14 @@ impl Squeeze {
     }
 
     /// Watches the group for so long, or until some process has waited for more than this part of that time.
-    pub fn watch(&self, time: Duration, most: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
-        let back = |counters: crate::Counters| counters.refaults + counters.file_refaults;
+    ///
+    /// # Errors
+    /// What ends the squeeze before a step could be measured.
+    pub fn watch(&self, time: Duration, share_max: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
+        let back = |counters: Counters| counters.refaults + counters.file_refaults;
         let (before, began) = (back(self.group.counters()), Instant::now());
         let (mut waited, mut stuck) = (Waited::new(self), false);
-        while began.elapsed() < time && waited.seconds(self) <= most * time.as_secs_f64() && !stuck {
+        while began.elapsed() < time && waited.seconds(self) <= share_max * time.as_secs_f64() && !stuck {
             if stop() {
                 return Err(End::Stopped);
             }
@@ -228,17 +250,17 @@ struct Waited {
 }
 
 impl Waited {
-    fn new(of: &Squeeze) -> Waited {
-        let before = stalled(&text(&of.pressure)).map(|stall| stall.some);
+    fn new(squeeze: &Squeeze) -> Waited {
+        let before = stalled(&text(&squeeze.pressure)).map(|stall| stall.some);
         Waited { before, looks: (0, 0), began: Instant::now() }
     }
 
-    fn seconds(&mut self, of: &Squeeze) -> f64 {
-        if let (Some(before), Some(now)) = (self.before, stalled(&text(&of.pressure))) {
+    fn seconds(&mut self, squeeze: &Squeeze) -> f64 {
+        if let (Some(before), Some(now)) = (self.before, stalled(&text(&squeeze.pressure))) {
             return now.some.saturating_sub(before).as_secs_f64();
         }
         self.looks.0 += 1;
-        self.looks.1 += u32::from(waiting(&of.tree, &of.group.processes()));
+        self.looks.1 += u32::from(waiting(&squeeze.tree, &squeeze.group.processes()));
         self.began.elapsed().as_secs_f64() * f64::from(self.looks.1) / f64::from(self.looks.0)
     }
 }
@@ -248,22 +270,22 @@ impl Waited {
 fn pressure(tree: &Tree, group: &Group, process: u32) -> PathBuf {
     let second = || {
         let path = path_of(&tree.process(process), Version::Two)?.trim_matches('/').to_string();
-        let mount = crate::place::mounted(tree, Version::Two)?.mount;
+        let mount = mounted(tree, Version::Two)?.mount;
         (!path.is_empty()).then(|| mount.join(path).join("memory.pressure"))
     };
-    let own = match group.version() {
+    let group_file = match group.version() {
         Version::One => second(),
         Version::Two => Some(group.file("memory.pressure")),
     };
     let counts = |file: &PathBuf| stalled(&text(file)).is_some();
-    own.filter(counts).unwrap_or_else(|| tree.path("/proc/pressure/memory"))
+    group_file.filter(counts).unwrap_or_else(|| tree.path("/proc/pressure/memory"))
 }
 
 /// Bytes that the group may have in swap more than it has.
 fn allowed(group: &Group) -> u64 {
-    let left = |most: &str, now: &str| {
-        let (most, now) = (number(&group.file(most))?, number(&group.file(now)).unwrap_or(0));
-        Some(most.saturating_sub(now))
+    let left = |limit: &str, usage: &str| {
+        let (limit, usage) = (number(&group.file(limit))?, number(&group.file(usage)).unwrap_or(0));
+        Some(limit.saturating_sub(usage))
     };
     let left = match group.version() {
         // RAM and swap together. What leaves for swap gives its RAM back.

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::version::Version;
-use crate::{devices, KernelError};
+use crate::group::version::Version;
+use crate::KernelError;
 use coldframe_proc::{text, SwapArea, Tree, PAGE, PRIORITY_MAX};
+
+pub(crate) mod devices;
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +44,10 @@ impl SwapKind {
     }
 
     /// Whether this kernel has it.
-    pub fn there(&self, tree: &Tree) -> Result<(), KernelError> {
+    ///
+    /// # Errors
+    /// It has not; the message has the remedy.
+    pub fn check(&self, tree: &Tree) -> Result<(), KernelError> {
         let (folder, what, remedy) = match self {
             SwapKind::File(_) => return Ok(()),
             SwapKind::Zram => ("/sys/class/zram-control", "this kernel has no zram", "as root: modprobe zram"),
@@ -97,6 +102,9 @@ impl Swaps {
     }
 
     /// An error if nothing can be swapped to.
+    ///
+    /// # Errors
+    /// There is no swap, or it is full.
     pub fn ready(&self) -> Result<(), KernelError> {
         let what = match self.0.is_empty() {
             true => "this machine has no swap",
@@ -131,7 +139,7 @@ impl SwapSpace {
     }
 
     /// A swap that was made for the run. The kernel uses it before all others.
-    pub fn of(tree: &Tree, version: Version, name: String) -> SwapSpace {
+    pub fn new(tree: &Tree, version: Version, name: String) -> SwapSpace {
         SwapSpace::named(tree, version, vec![name])
     }
 

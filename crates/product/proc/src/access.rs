@@ -9,6 +9,9 @@ use crate::process::Process;
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Whether the process can be watched.
+///
+/// # Errors
+/// It is not there, has ended, is the kernel's or another user's.
 pub fn check(pid: u32) -> Result<(), ProcError> {
     let process = Process::of(pid);
     let stat = process.stat().ok_or(ProcError::None(pid))?;

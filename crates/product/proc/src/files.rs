@@ -42,7 +42,7 @@ pub type Files = BTreeMap<String, FileUse>;
 /// Adds what a process maps now.
 pub(crate) fn add(files: &mut Files, mappings: &[Mapping]) {
     let mut now: BTreeMap<&str, FileUse> = BTreeMap::new();
-    for Mapping { start, end, rights, name, counts, .. } in mappings.iter().filter(|one| one.inode != 0) {
+    for Mapping { start, end, rights, name, counts, .. } in mappings.iter().filter(|mapping| mapping.inode != 0) {
         let (file, resident) = (now.entry(name).or_default(), counts.rss.saturating_sub(counts.anonymous));
         file.mapped += end - start;
         file.resident += resident * 1024;

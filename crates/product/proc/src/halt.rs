@@ -55,6 +55,9 @@ impl Halt {
 
 /// Starts a program so that it goes on if its watcher is killed while it stands. Its children would stand until somebody
 /// sends them SIGCONT.
+///
+/// # Errors
+/// It cannot be started.
 pub fn start(command: &mut Command) -> io::Result<Child> {
     let going_on = || {
         // SAFETY: a number; no memory is concerned.

@@ -40,14 +40,14 @@ pub struct Counts {
 
 /// All mappings in the text of `maps` or `smaps`.
 pub fn mappings(text: &str) -> Vec<Mapping<'_>> {
-    let mut all: Vec<Mapping> = Vec::new();
+    let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {
         // A field's name begins with a capital letter, an address never does.
         if !line.starts_with(|first: char| first.is_ascii_uppercase()) {
-            all.extend(head(line));
+            mappings.extend(head(line));
             continue;
         }
-        let (Some(mapping), Some((name, value))) = (all.last_mut(), line.split_once(':')) else { continue };
+        let (Some(mapping), Some((name, value))) = (mappings.last_mut(), line.split_once(':')) else { continue };
         let counts = &mut mapping.counts;
         let place = match name {
             "Rss" => &mut counts.rss,
@@ -60,7 +60,7 @@ pub fn mappings(text: &str) -> Vec<Mapping<'_>> {
         };
         *place = value.trim().trim_end_matches(" kB").parse().unwrap_or(0);
     }
-    all
+    mappings
 }
 
 /// `7f2c4000-7f2c8000 rw-p 00000000 00:00 0    [name]`. A name may have spaces.

@@ -107,6 +107,9 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
 }
 
 /// Asks the kernel to do this with all of these pages, until `stop`. Ranges that are not mapped any more are passed over.
+///
+/// # Errors
+/// It is not allowed, or the process is gone.
 pub fn advise(
     process: impl AsFd,
     pages: &[Range<u64>],
@@ -140,6 +143,9 @@ pub fn advise(
 }
 
 /// Reads a byte of each of these pages with so many threads, until `stop`. Pages that are gone are passed over.
+///
+/// # Errors
+/// It is not allowed, or the process is gone.
 pub fn touch(pid: u32, pages: &[u64], threads: usize, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
     let (next, batches) = (AtomicUsize::new(0), pages.chunks(READ).collect::<Vec<_>>());
     let work = || {

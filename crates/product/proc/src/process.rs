@@ -24,8 +24,8 @@ pub struct Stat {
     pub group: u32,
     /// `PF_` flags of include/linux/sched.h.
     pub flags: u32,
-    /// Ticks of a hundredth of a second that it has waited for block devices, swap among them. The kernel counts them if
-    /// `kernel.task_delayacct` is on.
+    /// Ticks of a hundredth of a second that it has waited for block devices, swap among them. The kernel counts them
+    /// if `kernel.task_delayacct` is on.
     pub delay_ticks: u64,
     /// When it began, in ticks since the machine did: another process of its number began later.
     pub began: u64,
@@ -102,15 +102,18 @@ impl Process {
 
     /// Itself, its children, their children and so on.
     pub fn with_descendants(&self) -> Vec<u32> {
-        let (mut all, mut at) = (vec![self.pid], 0);
-        while let Some(process) = all.get(at) {
+        let (mut processes, mut position) = (vec![self.pid], 0);
+        while let Some(process) = processes.get(position) {
             let folder = self.folder.with_file_name(process.to_string());
-            let new: Vec<_> =
-                Process::new(*process, folder).children().into_iter().filter(|child| !all.contains(child)).collect();
-            all.extend(new);
-            at += 1;
+            let new: Vec<_> = Process::new(*process, folder)
+                .children()
+                .into_iter()
+                .filter(|child| !processes.contains(child))
+                .collect();
+            processes.extend(new);
+            position += 1;
         }
-        all
+        processes
     }
 
     /// Nanoseconds that its threads were ready and had no processor; 0 if the kernel does not count them.
@@ -129,9 +132,9 @@ impl Process {
         texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
     }
 
-    /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has not
-    /// become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages that were
-    /// read and never written take none: the kernel maps one page of zeros for all of them.
+    /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has
+    /// not become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages
+    /// that were read and never written take none: the kernel maps one page of zeros for all of them.
     pub fn anonymous_peak_bytes(&self) -> u64 {
         let status = text(&self.file("status"));
         let [peak, files, shared] = ["VmHWM", "RssFile", "RssShmem"].map(|name| field(&status, name).unwrap_or(0));
@@ -153,12 +156,12 @@ impl Process {
     pub fn owner(&self) -> String {
         let uid = std::fs::metadata(self.file(".")).map_or(0, |folder| folder.uid());
         let users = read_to_string("/etc/passwd").unwrap_or_default();
-        let of = |line: &str| {
+        let entry = |line: &str| {
             let mut words = line.split(':');
             let name = words.next()?.to_string();
             (words.nth(1)?.parse() == Ok(uid)).then_some(name)
         };
-        users.lines().find_map(of).unwrap_or_else(|| format!("user {uid}"))
+        users.lines().find_map(entry).unwrap_or_else(|| format!("user {uid}"))
     }
 
     /// The groups that it is in, one for each hierarchy.
@@ -172,6 +175,9 @@ impl Process {
     }
 
     /// Text for [`mappings`](crate::mappings), with counts.
+    ///
+    /// # Errors
+    /// The process is gone, or another user's.
     pub fn smaps(&self) -> io::Result<String> {
         self.lossy("smaps")
     }

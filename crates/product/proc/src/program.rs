@@ -41,6 +41,9 @@ pub struct Target {
 }
 
 /// Finds the program as a shell would, and determines its kind.
+///
+/// # Errors
+/// It is not there, or cannot be executed.
 pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Result<Target, ProgramError> {
     let path = find(program, search)?;
     let mut line: Vec<Vec<u8>> = vec![program.as_bytes().to_vec()];
@@ -138,6 +141,9 @@ pub fn sanitizer(binary: &Path) -> Option<&'static str> {
 /// The dynamic linker of a 64-bit little-endian ELF binary; `None` if the binary is static. ELF-64 object file format,
 /// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8,
 /// p_filesz at 32.
+///
+/// # Errors
+/// The file cannot be read, or is not such a binary.
 pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::FileExt;
     const PT_INTERP: u64 = 3;

@@ -23,12 +23,12 @@ impl Rest {
     /// Of some processes. A file that several have mapped is there once. `without`: words in paths of files that do not
     /// count.
     pub fn of(processes: &[u32], without: &[&str]) -> Rest {
-        let mut all = Rest::default();
+        let mut rest = Rest::default();
         for process in processes {
             let text = Process::of(*process).smaps().unwrap_or_default();
-            all.add(&mappings(&text), without);
+            rest.add(&mappings(&text), without);
         }
-        all
+        rest
     }
 
     pub(crate) fn add(&mut self, mappings: &[Mapping], without: &[&str]) {
@@ -36,7 +36,7 @@ impl Rest {
         add(&mut self.files, &mappings.iter().filter(counts).copied().collect::<Vec<_>>());
         let text = |mapping: &&Mapping| mapping.inode != 0 && mapping.rights.contains('x');
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
-        self.texts.extend(mappings.iter().filter(text).map(|one| (one.start, one.end, name(one.name))));
+        self.texts.extend(mappings.iter().filter(text).map(|mapping| (mapping.start, mapping.end, name(mapping.name))));
         for mapping in mappings.iter().filter(counts) {
             let bytes = mapping.counts.rss * 1024;
             match mapping.inode {

@@ -1,4 +1,5 @@
-//! Swaps to an open file, and stops: by its descriptor, since a path may lead to another file from one call to the next.
+//! Swaps to an open file, and stops: by its descriptor, since a path may lead to another file from one call to the
+//! next.
 
 use std::ffi::CString;
 use std::io;

@@ -48,7 +48,7 @@ impl Tree {
     }
 
     /// A made tree.
-    pub fn at(root: impl Into<PathBuf>) -> Tree {
+    pub fn new(root: impl Into<PathBuf>) -> Tree {
         Tree(root.into())
     }
 
@@ -83,20 +83,20 @@ impl Tree {
             return Ok(pid);
         }
         let is = |pid: &u32| {
-            let own = self.process(*pid).name();
+            let program = self.process(*pid).name();
             // The kernel keeps 15 bytes of a name.
-            *pid != std::process::id() && own.len() == name.len().min(15) && name.starts_with(&own)
+            *pid != std::process::id() && program.len() == name.len().min(15) && name.starts_with(&program)
         };
-        let mut all: Vec<u32> = self.processes().into_iter().filter(is).collect();
-        for pid in all.clone() {
+        let mut pids: Vec<u32> = self.processes().into_iter().filter(is).collect();
+        for pid in pids.clone() {
             let descendants = self.process(pid).with_descendants();
-            all.retain(|other| *other == pid || !descendants.contains(other));
+            pids.retain(|other| *other == pid || !descendants.contains(other));
         }
         let line = |pid: &u32| format!("{pid} ({})", self.process(*pid).command_line().join(" "));
-        match all[..] {
+        match pids[..] {
             [pid] => Ok(pid),
             [] => Err(ProcError::Unnamed(name.into())),
-            _ => Err(ProcError::Several(name.into(), all.iter().map(line).collect::<Vec<_>>().join(", "))),
+            _ => Err(ProcError::Several(name.into(), pids.iter().map(line).collect::<Vec<_>>().join(", "))),
         }
     }
 
@@ -107,8 +107,8 @@ impl Tree {
 
     /// The sum of these counters of `/proc/vmstat`; a kernel that has none of them counts zero.
     pub fn vmstat(&self, names: &[&str]) -> u64 {
-        let all = self.text("/proc/vmstat");
-        names.iter().filter_map(|name| field(&all, name)).sum()
+        let counters = self.text("/proc/vmstat");
+        names.iter().filter_map(|name| field(&counters, name)).sum()
     }
 
     /// The swap that is on.
@@ -152,7 +152,7 @@ impl Tree {
 fn swap_areas(text: &str) -> Vec<SwapArea> {
     let area = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
-        let kib = |at: usize| words.get(at)?.parse::<u64>().ok();
+        let kib = |column: usize| words.get(column)?.parse::<u64>().ok();
         let priority = words.get(4).and_then(|word| word.parse().ok()).unwrap_or(0);
         Some(SwapArea { name: words.first()?.to_string(), size: kib(2)? * 1024, used: kib(3)? * 1024, priority })
     };
@@ -172,16 +172,16 @@ fn mounts(text: &str) -> Vec<Mount> {
 
 fn processor(cpuinfo: &str) -> String {
     let value = |key: &str| {
-        let of = |line: &str| line.split_once(':').map(|(k, v)| (k.trim().to_string(), v.trim().to_string()));
-        cpuinfo.lines().filter_map(of).find(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v)
+        let pair = |line: &str| line.split_once(':').map(|(k, v)| (k.trim().to_string(), v.trim().to_string()));
+        cpuinfo.lines().filter_map(pair).find(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v)
     };
     let numbers = || Some(format!("{} {}", value("CPU implementer")?, value("CPU part")?));
     let named = value("model name").or_else(|| value("Processor")).or_else(|| value("cpu model"));
     named.or_else(numbers).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// The first line of `/proc/stat`, in ticks of a hundredth (`proc_stat(5)`): without idle and iowait, and without guests,
-/// which are part of `user`, too.
+/// The first line of `/proc/stat`, in ticks of a hundredth (`proc_stat(5)`): without idle and iowait, and without
+/// guests, which are part of `user`, too.
 fn busy_seconds(stat: &str) -> Option<f64> {
     let ticks: Vec<f64> = stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
     Some(ticks.iter().enumerate().filter(|(i, _)| matches!(i, 0..=2 | 5..=7)).map(|(_, n)| n / 100.0).sum())

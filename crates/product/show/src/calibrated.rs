@@ -35,19 +35,24 @@ const REQUESTS: [(&str, &str); 6] = [
 ];
 
 /// The table.
-pub fn words(of: &Calibrated) -> String {
-    let machine = of.machine.clone().unwrap_or_default();
+pub fn words(calibrated: &Calibrated) -> String {
+    let machine = calibrated.machine.clone().unwrap_or_default();
     let mut text = format!("{}, {} CPUs, Linux {}\n", machine.processor, machine.processors, machine.kernel);
     text += &row("as the program waits for it", ["best", "mean", "worst"].map(Into::into));
     for (key, words) in EVENTS {
-        text += &of.live_ps.get(key).map_or(String::new(), |times| row(words, shown(times, ["low", "mean", "high"])));
+        text += &calibrated
+            .live_ps
+            .get(key)
+            .map_or(String::new(), |times| row(words, shown(times, ["low", "mean", "high"])));
     }
     text += &row(&format!("disk {}", machine.disk), ["p50", "p99", "a page"].map(Into::into));
     for (key, words) in REQUESTS {
-        text +=
-            &of.disk_ps.get(key).map_or(String::new(), |times| row(words, shown(times, ["p50", "p99", "per_page"])));
+        text += &calibrated
+            .disk_ps
+            .get(key)
+            .map_or(String::new(), |times| row(words, shown(times, ["p50", "p99", "per_page"])));
     }
-    let place = match &of.sheet_file {
+    let place = match &calibrated.sheet_file {
         Some(path) => format!("kept in {}", path.display()),
         None => "kept by this process only".into(),
     };

@@ -1,5 +1,5 @@
-//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the flash,
-//! who has unused memory, and lines to paste.
+//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the
+//! flash, who has unused memory, and lines to paste.
 
 use coldframe_answer::device::{Device, Life, Plan, Size, Swap, Trial};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
@@ -15,20 +15,21 @@ const ROOM: f64 = 1.1;
 const DAY: f64 = 86_400.0;
 
 /// All of it.
-pub fn words(of: &Device) -> String {
-    let mut text = watched(of) + "\n" + &needed(of) + "\n" + &sizes(of);
-    text += &format!("\n{}", owners(of));
-    text += &of.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect::<String>();
-    text + "\n" + &lines(of)
+pub fn words(device: &Device) -> String {
+    let mut text = watched(device) + "\n" + &needed(device) + "\n" + &sizes(device);
+    text += &format!("\n{}", owners(device));
+    text += &device.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect::<String>();
+    text + "\n" + &lines(device)
 }
 
-fn watched(of: &Device) -> String {
-    let seen = &of.seen;
-    let own = 100.0 * seen.own_seconds / seen.seconds.max(1e-9);
+fn watched(device: &Device) -> String {
+    let seen = &device.seen;
+    let watch_share = 100.0 * seen.own_seconds / seen.seconds.max(1e-9);
     let time = human_seconds(seen.seconds);
     paragraph(
         &format!(
-            "Watched for {time}: {} processes, {} of RAM. {} looks at all page tables took {own:.1} % of a processor.",
+            "Watched for {time}: {} processes, {} of RAM. {} looks at all page tables took {watch_share:.1} % of a \
+             processor.",
             seen.processes,
             human_size(seen.memory.total_bytes),
             seen.reads
@@ -37,19 +38,19 @@ fn watched(of: &Device) -> String {
     )
 }
 
-fn needed(of: &Device) -> String {
+fn needed(device: &Device) -> String {
     let size = human_size;
-    let mut text = of.needed_bytes.map_or(
+    let mut text = device.needed_bytes.map_or(
         "RAM that was needed: watched for too short a time.\n".into(),
-        |[half, most_of_it, most]| {
+        |[half, most_of_it, maximum]| {
             let window =
-                of.seen.windows.iter().map(|window| window.seconds).sum::<f64>() / of.seen.windows.len() as f64;
+                device.seen.windows.iter().map(|window| window.seconds).sum::<f64>() / device.seen.windows.len() as f64;
             let words = format!(
                 "RAM that was needed (in windows of {}): {} half of the time, {} for 95 % of it, {} at most.",
                 human_seconds(window),
                 size(half),
                 size(most_of_it),
-                size(most)
+                size(maximum)
             );
             paragraph(&words, 0)
         },
@@ -57,21 +58,22 @@ fn needed(of: &Device) -> String {
     text += &paragraph(
         &format!(
             "  of it the kernel's, shared memory and its reserve {}, mapped files {}",
-            size(of.fixed_bytes + of.seen.memory.reserve_bytes),
-            size(of.files_bytes)
+            size(device.fixed_bytes + device.seen.memory.reserve_bytes),
+            size(device.files_bytes)
         ),
         2,
     );
     let cold: Vec<_> =
-        of.cold.iter().map(|(age, bytes)| format!("{} unused for {}", size(*bytes), human_seconds(*age))).collect();
+        device.cold.iter().map(|(age, bytes)| format!("{} unused for {}", size(*bytes), human_seconds(*age))).collect();
     text += &paragraph(
-        &format!("What could leave, of {} of the programs' own: {}.", size(of.own_bytes), cold.join(", ")),
+        &format!("What could leave, of {} of the programs' own: {}.", size(device.own_bytes), cold.join(", ")),
         0,
     );
-    let pages = &of.seen.pages;
+    let pages = &device.seen.pages;
     if let (Some(lz4), Some(zstd)) = (pages.share(&pages.lz4), pages.share(&pages.zstd)) {
         let words = format!(
-            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} pages tried, {:.0} % of one word, {:.0} % do not compress).",
+            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} pages tried, {:.0} % of one word, \
+             {:.0} % do not compress).",
             100.0 * zstd,
             100.0 * lz4,
             pages.pages,
@@ -83,7 +85,7 @@ fn needed(of: &Device) -> String {
     text
 }
 
-fn sizes(of: &Device) -> String {
+fn sizes(device: &Device) -> String {
     let row = |ram: u64, swap: &Swap| {
         let plan = swap.plan.as_ref();
         let kind = plan.map_or("flash".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
@@ -103,17 +105,17 @@ fn sizes(of: &Device) -> String {
         let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, swap));
         zram.into_iter().chain([row(size.ram_bytes, &size.flash)]).collect::<Vec<_>>()
     };
-    let all = of.sizes.iter().flat_map(rows).collect();
-    let table = styled(&["RAM", "zram, or flash", "out", "waits", "to flash/day", "years"], all, 2);
-    let now = match (&of.disk, of.written_a_day) {
+    let rows = device.sizes.iter().flat_map(rows).collect();
+    let table = styled(&["RAM", "zram, or flash", "out", "waits", "to flash/day", "years"], rows, 2);
+    let now = match (&device.disk, device.written_a_day) {
         (Some(disk), Some(written)) => {
             let used = match disk.used_percent {
                 Some([low, high]) if low == high => format!("; its own counter: {low} % of its life is used"),
                 Some([low, high]) => format!("; its own counter: {low} to {high} % of its life is used"),
                 None => String::new(),
             };
-            let life = if of.life.1.is_some() {
-                format!("; it is worn after at most {} years of that", years(of.life))
+            let life = if device.life.1.is_some() {
+                format!("; it is worn after at most {} years of that", years(device.life))
             } else {
                 String::new()
             };
@@ -129,7 +131,7 @@ fn sizes(of: &Device) -> String {
         }
         _ => String::new(),
     };
-    let joules = of.sizes.iter().filter_map(|size| {
+    let joules = device.sizes.iter().filter_map(|size| {
         Some(format!("{} with {}", human_count(size.flash.joules_a_day? as u64), human_size(size.ram_bytes)))
     });
     let joules: Vec<_> = joules.collect();
@@ -147,12 +149,12 @@ fn human_bytes(bytes: f64) -> String {
 
 /// From and to; the unit is that of the latter, if both have the same.
 fn range(low: f64, high: Option<f64>, show: fn(f64) -> String) -> String {
-    let Some(most) = high.map(show) else { return format!("> {}", show(low)) };
-    match (show(low), most.rsplit_once(' ')) {
-        (least, _) if least == most => most,
-        _ if low <= 0.0 => format!("< {most}"),
-        (least, Some((_, unit))) => format!("{}-{most}", least.strip_suffix(unit).unwrap_or(&least).trim_end()),
-        (least, None) => format!("{least}-{most}"),
+    let Some(to) = high.map(show) else { return format!("> {}", show(low)) };
+    match (show(low), to.rsplit_once(' ')) {
+        (from, _) if from == to => to,
+        _ if low <= 0.0 => format!("< {to}"),
+        (from, Some((_, unit))) => format!("{}-{to}", from.strip_suffix(unit).unwrap_or(&from).trim_end()),
+        (from, None) => format!("{from}-{to}"),
     }
 }
 
@@ -181,8 +183,8 @@ fn years((low, high): Life) -> String {
     }
 }
 
-fn owners(of: &Device) -> String {
-    let kept = of.seen.owners.iter().filter(|owner| owner.cold_bytes >= UNUSED_LEAST);
+fn owners(device: &Device) -> String {
+    let kept = device.seen.owners.iter().filter(|owner| owner.cold_bytes >= UNUSED_LEAST);
     let rows: Vec<_> = kept
         .map(|owner| {
             let used = (owner.own_bytes - owner.cold_bytes.min(owner.own_bytes)) as f64 * ROOM;
@@ -198,17 +200,19 @@ fn owners(of: &Device) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let time = of.cold.last().map_or(0.0, |(age, _)| *age);
+    let time = device.cold.last().map_or(0.0, |(age, _)| *age);
     let unused = format!("unused for {}", human_seconds(time));
     format!("{}\n", styled(&["who", "could have", "own", &unused], rows, 2))
 }
 
 /// Settings to paste.
-fn lines(of: &Device) -> String {
-    let Some(plan) = of.sizes.first().and_then(|size| size.zram.as_ref()?.plan.as_ref()) else { return String::new() };
+fn lines(device: &Device) -> String {
+    let Some(plan) = device.sizes.first().and_then(|size| size.zram.as_ref()?.plan.as_ref()) else {
+        return String::new();
+    };
     let Plan { disk_bytes, algorithm, limit_bytes, .. } = plan;
     let (size, limit) = (mib(*disk_bytes), mib(*limit_bytes));
-    let disks = of
+    let disks = device
         .seen
         .swaps
         .iter()
@@ -216,48 +220,50 @@ fn lines(of: &Device) -> String {
         .map(|(name, ..)| name.as_str())
         .collect::<Vec<_>>();
     let mut text = format!(
-        "Lines to paste, for this RAM:\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = {size}\n{pad}compression-algorithm = {algorithm}\n\
-         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} PRIORITY=100\n  \
-         /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
-        of.swappiness,
+        "Lines to paste, for this RAM:\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = \
+         {size}\n{pad}compression-algorithm = {algorithm}\n\
+         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} \
+         PRIORITY=100\n  /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
+        device.swappiness,
         pad = " ".repeat(37),
     );
     if !disks.is_empty() {
-        let percent = (100 * limit_bytes).div_ceil(of.seen.memory.total_bytes.max(1)).clamp(1, 50);
+        let percent = (100 * limit_bytes).div_ceil(device.seen.memory.total_bytes.max(1)).clamp(1, 50);
         text += &format!(
-            "  or zswap before {}, in the kernel's line:\n{}zswap.enabled=1 zswap.compressor={algorithm}\n{}zswap.max_pool_percent={percent}\n",
+            "  or zswap before {}, in the kernel's line:\n{}zswap.enabled=1 \
+             zswap.compressor={algorithm}\n{}zswap.max_pool_percent={percent}\n",
             disks.join(", "),
             " ".repeat(37),
             " ".repeat(37)
         );
     }
-    let why = "page-cluster is 0 since zram has no head to move: a page's neighbours would be unpacked for nothing. swappiness is the \
-               part, of 200, that a page of a file costs beside a page of zram.";
+    let why = "page-cluster is 0 since zram has no head to move: a page's neighbours would be unpacked for nothing. \
+               swappiness is the part, of 200, that a page of a file costs beside a page of zram.";
     text + &paragraph(why, 0)
 }
 
 /// What a trial has shown.
-pub fn trial(of: &Trial) -> String {
+pub fn trial(trial: &Trial) -> String {
     let hour = |count: u64, seconds: f64| human_count((count as f64 * 3600.0 / seconds.max(1e-9)) as u64);
     let both = |number: fn(&coldframe_answer::device::trial::Counted) -> u64| {
-        [&of.before, &of.after].map(|one| hour(number(one), one.seconds))
+        [&trial.before, &trial.after].map(|phase| hour(number(phase), phase.seconds))
     };
     let row = |name: &str, [before, after]: [String; 2]| vec![name.to_string(), before, after];
-    let waited = [&of.before, &of.after].map(|one| {
-        one.traffic.waited_us.map_or("-".into(), |us| format!("{:.2} %", us as f64 / 1e4 / one.seconds.max(1e-9)))
+    let waited = [&trial.before, &trial.after].map(|phase| {
+        phase.traffic.waited_us.map_or("-".into(), |us| format!("{:.2} %", us as f64 / 1e4 / phase.seconds.max(1e-9)))
     });
-    let written =
-        [&of.before, &of.after].map(|one| human_bytes(one.written_bytes as f64 * DAY / one.seconds.max(1e-9)));
+    let written = [&trial.before, &trial.after]
+        .map(|phase| human_bytes(phase.written_bytes as f64 * DAY / phase.seconds.max(1e-9)));
     let rows = vec![
-        row("pages out/h", both(|one| one.traffic.swapped_out)),
-        row("pages back/h", both(|one| one.traffic.swapped_in)),
-        row("waiting faults/h", both(|one| one.traffic.major_faults)),
-        row("files back/h", both(|one| one.traffic.file_refaults)),
-        row("killed", [&of.before, &of.after].map(|one| one.traffic.killed.to_string())),
+        row("pages out/h", both(|phase| phase.traffic.swapped_out)),
+        row("pages back/h", both(|phase| phase.traffic.swapped_in)),
+        row("waiting faults/h", both(|phase| phase.traffic.major_faults)),
+        row("files back/h", both(|phase| phase.traffic.file_refaults)),
+        row("killed", [&trial.before, &trial.after].map(|phase| phase.traffic.killed.to_string())),
         row("time waited", waited),
         row("to disks a day", written),
     ];
-    let (zram, plan) = (&of.zram, &of.plan);
+    let (zram, plan) = (&trial.zram, &trial.plan);
     let share = match zram.data_bytes {
         0 => "the zram stayed empty".into(),
         data => format!(
@@ -272,8 +278,8 @@ pub fn trial(of: &Trial) -> String {
         "Trial: {} of zram by {}, {} before and {} with it; {share}.",
         human_size(plan.disk_bytes),
         plan.algorithm,
-        human_seconds(of.before.seconds),
-        human_seconds(of.after.seconds)
+        human_seconds(trial.before.seconds),
+        human_seconds(trial.after.seconds)
     );
     format!(
         "\n{}{}\nAll settings are as before.\n",

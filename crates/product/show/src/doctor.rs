@@ -5,33 +5,33 @@ use coldframe_answer::machine::doctor::{Doctor, Finding, Health, RIGHT};
 use crate::table::styled;
 use crate::text::{page, wrap};
 
-/// What matters in a few lines; with `all`, everything in a table.
-pub fn words(of: &Doctor, all: bool) -> String {
-    lines_of(&of.findings, of.run_works, all, page().unwrap_or(80))
+/// What matters in a few lines; with `full`, everything in a table.
+pub fn words(doctor: &Doctor, full: bool) -> String {
+    lines_of(&doctor.findings, doctor.run_works, full, page().unwrap_or(80))
 }
 
 /// As for [`words`].
-fn lines_of(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
-    if all {
+fn lines_of(findings: &[Finding], good: bool, full: bool, width: usize) -> String {
+    if full {
         return table(findings, good, width);
     }
-    let of = |health| findings.iter().filter(move |finding| finding.health == health);
+    let by_health = |health| findings.iter().filter(move |finding| finding.health == health);
     let mut text = format!("{}\n", verdict(good));
-    for one in bad(findings) {
-        let remedy = if one.remedy.is_empty() { String::new() } else { format!(". Remedy: {}", one.remedy) };
-        text += &lines(&format!("{}: {}{remedy}", one.name, one.state), width);
+    for finding in bad(findings) {
+        let remedy = if finding.remedy.is_empty() { String::new() } else { format!(". Remedy: {}", finding.remedy) };
+        text += &lines(&format!("{}: {}{remedy}", finding.name, finding.state), width);
     }
     if !good {
         text += &lines(WITHOUT, width);
     }
-    let well: Vec<&str> = of(Health::Good).map(|finding| finding.name).collect();
+    let well: Vec<&str> = by_health(Health::Good).map(|finding| finding.name).collect();
     if good && !well.is_empty() {
         text += &format!("ok: {}\n", well.join("; "));
     }
     for name in if good { &NOTED[..] } else { &NOTED[..1] } {
-        text += &of(Health::Note)
-            .find(|one| one.name == *name)
-            .map_or(String::new(), |one| format!("{name}: {}\n", one.state));
+        text += &by_health(Health::Note)
+            .find(|finding| finding.name == *name)
+            .map_or(String::new(), |finding| format!("{name}: {}\n", finding.state));
     }
     text + "More: coldframe doctor --all\n"
 }

@@ -26,8 +26,8 @@ pub fn known(files: &[PathBuf]) -> Result<(), AnswerError> {
     match files.iter().find(|file| suffix(file).is_none()) {
         None => Ok(()),
         Some(file) => {
-            let (all, file) = (SUFFIXES.join(", ."), file.display());
-            Err(AnswerError::usage(format!("--export {file}: the suffix says the form, and can be .{all}")))
+            let (suffixes, file) = (SUFFIXES.join(", ."), file.display());
+            Err(AnswerError::usage(format!("--export {file}: the suffix says the form, and can be .{suffixes}")))
         }
     }
 }
@@ -92,7 +92,13 @@ const VERDICT: [Column<Verdict>; 11] = [
 
 impl Exported {
     /// An answer of this program: its words, its rows, and all of it as data.
-    pub fn of<T>(program: &str, words: String, columns: &[Column<T>], rows: &[T], all: &impl Serialize) -> Exported {
+    pub fn new<T>(
+        program: &str,
+        words: String,
+        columns: &[Column<T>],
+        rows: &[T],
+        result: &impl Serialize,
+    ) -> Exported {
         Exported {
             program: program.into(),
             within: None,
@@ -101,7 +107,7 @@ impl Exported {
             columns: columns.iter().map(|(name, _)| *name).collect(),
             rows: rows.iter().map(|row| columns.iter().map(|(_, value)| value(row)).collect()).collect(),
             seconds: 0.0,
-            json: serde_json::to_value(all).expect("plain data has a JSON form"),
+            json: serde_json::to_value(result).expect("plain data has a JSON form"),
         }
     }
 
@@ -109,15 +115,15 @@ impl Exported {
     pub fn here(answer: &Answer) -> Exported {
         let words = machine_answer::words(answer, None, "");
         let seconds = answer.program_seconds;
-        Exported { seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
+        Exported { seconds, ..Exported::new(&answer.program, words, &CURVE, &answer.curve, answer) }
     }
 
     /// Yes or no about a program, and its command line.
     pub fn verdict(verdict: &Verdict, command: &str) -> Exported {
-        let (words, one) = (verdict_answer::words(verdict), std::slice::from_ref(verdict));
+        let (words, row) = (verdict_answer::words(verdict), std::slice::from_ref(verdict));
         let (within, seconds) = (Some(verdict.within && verdict.certain), verdict.program_seconds);
         let command = command.into();
-        Exported { within, seconds, command, ..Exported::of(&verdict.program, words, &VERDICT, one, verdict) }
+        Exported { within, seconds, command, ..Exported::new(&verdict.program, words, &VERDICT, row, verdict) }
     }
 
     /// Writes the files: each in the form of its suffix; `page`: what the suffix `html` gives.
@@ -169,7 +175,7 @@ impl Exported {
         let table = line(self.columns.iter().map(|name| heading(name)).collect())
             + &line(self.columns.iter().map(|_| "---:".into()).collect());
         let rounded =
-            |row: &Vec<Value>| line(self.columns.iter().zip(row).map(|(of, cell)| rounded(of, cell)).collect());
+            |row: &Vec<Value>| line(self.columns.iter().zip(row).map(|(column, cell)| rounded(column, cell)).collect());
         let rows: String = self.rows.iter().map(rounded).collect();
         format!("{title}```text\n{}```\n\n{table}{rows}", self.words.replace("```", "'''"))
     }
@@ -208,8 +214,9 @@ impl Exported {
             }
         };
         format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" failures=\"{}\" errors=\"0\" \
-             time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" \
+             failures=\"{}\" errors=\"0\" time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" \
+             time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
             u8::from(!within)
         )
     }

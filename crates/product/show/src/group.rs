@@ -49,17 +49,17 @@ fn table(matter: &[&ProcessFacts]) -> String {
 fn left_out(left: &[&ProcessFacts]) -> String {
     let mut names: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for process in left {
-        let (count, most) = names.entry(name(&process.command)).or_default();
-        (*count, *most) = (*count + 1, (*most).max(process.managed_bytes));
+        let (count, largest) = names.entry(name(&process.command)).or_default();
+        (*count, *largest) = (*count + 1, (*largest).max(process.managed_bytes));
     }
-    let one = |(name, (count, most)): (&String, &(u64, u64))| match count {
-        1 => format!("{name} ({})", human_size(*most)),
-        count => format!("{} {name} ({} at most)", human_count(*count), human_size(*most)),
+    let words = |(name, (count, largest)): (&String, &(u64, u64))| match count {
+        1 => format!("{name} ({})", human_size(*largest)),
+        count => format!("{} {name} ({} at most)", human_count(*count), human_size(*largest)),
     };
     let mut names: Vec<_> = names.iter().collect();
-    names.sort_by_key(|(_, (_, most))| std::cmp::Reverse(*most));
-    let all: Vec<String> = names.into_iter().map(one).collect();
-    cut(&format!("Left out, too small to matter: {}.", all.join(", ")), width()) + "\n"
+    names.sort_by_key(|(_, (_, largest))| std::cmp::Reverse(*largest));
+    let programs: Vec<String> = names.into_iter().map(words).collect();
+    cut(&format!("Left out, too small to matter: {}.", programs.join(", ")), width()) + "\n"
 }
 
 /// The program's name in a command line.

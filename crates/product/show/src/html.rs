@@ -48,7 +48,8 @@ pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerErro
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
          <style>\n{PLOT_STYLE}\n{STYLE}</style></head>\n<body>\n<main>{body}</main>{CHOSEN}\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
+         <script type=\"application/json\" \
+         id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
          <script>\n{{\n{PARTS}}}\n</script>\n<script>\n{SCRIPT}</script></body></html>\n"
     );
     match page.len() {
@@ -78,7 +79,7 @@ pub struct Page {
 
 impl Page {
     /// The page of this answer.
-    pub fn of(answer: &Answer) -> Page {
+    pub fn new(answer: &Answer) -> Page {
         Page { answer: Some(answer.clone()), ..Page::default() }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! - [`text`] puts text into lines; [`table`] and [`plot`] draw any table and plot as text.
 //! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`compared`],
-//!   [`squeezed`], [`parked`], [`device`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are the other results
-//!   of `answer`.
+//!   [`squeezed`], [`parked`], [`device`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are
+//!   the other results of `answer`.
 //! - [`html`] is a page with an answer, and [`export`] an answer as a file of another form.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

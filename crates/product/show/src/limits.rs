@@ -6,10 +6,11 @@ pub(crate) fn mib(bytes: u64) -> u64 {
 }
 
 /// Lines for units and containers: what is enough, and the most that it takes.
-pub(crate) fn limits(enough: u64, most: u64) -> String {
-    let (least, most) = (mib(enough), mib(most));
+pub(crate) fn limits(enough: u64, maximum: u64) -> String {
+    let (enough, maximum) = (mib(enough), mib(maximum));
     format!(
-        "  systemd     MemoryHigh={least}M\n  compose     mem_limit: {least}m\n              memswap_limit: -1\n  Kubernetes  \
-         resources:\n                requests: {{memory: {least}Mi}}\n                limits: {{memory: {most}Mi}}\n"
+        "  systemd     MemoryHigh={enough}M\n  compose     mem_limit: {enough}m\n              memswap_limit: -1\n  \
+         Kubernetes  resources:\n                requests: {{memory: {enough}Mi}}\n                limits: \
+         {{memory: {maximum}Mi}}\n"
     )
 }

@@ -7,44 +7,44 @@ use coldframe_sheet::quantity::{human_seconds, human_size};
 use crate::table::styled;
 
 /// All that are or were parked, the one with most memory in RAM first.
-pub fn table(all: &Parked) -> String {
-    if all.programs.is_empty() {
+pub fn table(parked: &Parked) -> String {
+    if parked.programs.is_empty() {
         return "No program is parked.\n".into();
     }
-    let row = |of: &Program| {
-        let state = if of.parked { "parked" } else { "runs" };
-        let [ram, swap, used] = [of.bytes.ram, of.bytes.swapped, of.bytes.listed].map(human_size);
+    let row = |program: &Program| {
+        let state = if program.parked { "parked" } else { "runs" };
+        let [ram, swap, used] = [program.bytes.ram, program.bytes.swapped, program.bytes.listed].map(human_size);
         vec![
-            of.name.clone(),
-            of.program.clone(),
-            of.user.clone(),
+            program.name.clone(),
+            program.program.clone(),
+            program.user.clone(),
             state.into(),
-            of.process.to_string(),
+            program.process.to_string(),
             ram,
             swap,
             used,
         ]
     };
     let headings = ["name", "program", "user", "", "process", "in RAM", "in swap", "used"];
-    let mut programs: Vec<&Program> = all.programs.iter().collect();
-    programs.sort_by_key(|of| std::cmp::Reverse(of.bytes.ram));
+    let mut programs: Vec<&Program> = parked.programs.iter().collect();
+    programs.sort_by_key(|program| std::cmp::Reverse(program.bytes.ram));
     format!("{}\n", styled(&headings, programs.into_iter().map(row).collect(), 4))
 }
 
 /// One that has just been parked.
-pub fn parked(of: &Program) -> String {
-    let used = match of.bytes.listed {
+pub fn parked(program: &Program) -> String {
+    let used = match program.bytes.listed {
         0 => "What it uses is seen from its next resume on.".into(),
         listed => format!("It has used {} of what was in swap.", human_size(listed)),
     };
-    let [swapped, ram] = [of.bytes.swapped, of.bytes.ram].map(human_size);
-    format!("{} is parked: {swapped} in swap, {ram} still in RAM. {used}\n", of.name)
+    let [swapped, ram] = [program.bytes.swapped, program.bytes.ram].map(human_size);
+    format!("{} is parked: {swapped} in swap, {ram} still in RAM. {used}\n", program.name)
 }
 
 /// One that runs again; `soon`: whose pages are there again.
-pub fn resumed(name: &str, of: &Program, soon: bool) -> String {
-    let listed = human_size(of.bytes.listed);
-    match (soon, of.bytes.listed) {
+pub fn resumed(name: &str, program: &Program, soon: bool) -> String {
+    let listed = human_size(program.bytes.listed);
+    match (soon, program.bytes.listed) {
         (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
         (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
         (false, 0) => format!("{name} runs.\n"),
@@ -53,18 +53,19 @@ pub fn resumed(name: &str, of: &Program, soon: bool) -> String {
 }
 
 /// Programs that took turns.
-pub fn turns(of: &Turns) -> String {
-    let row = |one: &Turned| {
-        let (ran, fetched) = (human_seconds(one.seconds), human_size(one.fetched_bytes));
-        let state = if one.ended { "ended" } else { "runs" };
-        let (process, [turns, idle]) = (one.process.to_string(), [one.turns, one.idle_turns].map(|n| n.to_string()));
-        vec![one.name.clone(), one.program.clone(), process, turns, idle, ran, fetched, state.into()]
+pub fn turns(turns: &Turns) -> String {
+    let row = |program: &Turned| {
+        let (ran, fetched) = (human_seconds(program.seconds), human_size(program.fetched_bytes));
+        let state = if program.ended { "ended" } else { "runs" };
+        let (process, [turns, idle]) =
+            (program.process.to_string(), [program.turns, program.idle_turns].map(|n| n.to_string()));
+        vec![program.name.clone(), program.program.clone(), process, turns, idle, ran, fetched, state.into()]
     };
     let headings = ["name", "program", "process", "turns", "idle", "ran", "fetched", "now"];
-    let end = match of.end {
+    let end = match turns.end {
         TurnsEnd::Signal => "All of them run.",
         TurnsEnd::OneLeft => "Fewer than two programs are left, so there are no more turns.",
     };
-    let table = styled(&headings, of.programs.iter().map(row).collect(), 2);
-    format!("{table}\n{} of turns. {end}\n", human_seconds(of.seconds))
+    let table = styled(&headings, turns.programs.iter().map(row).collect(), 2);
+    format!("{table}\n{} of turns. {end}\n", human_seconds(turns.seconds))
 }

@@ -142,8 +142,10 @@ impl Plot {
     pub fn svg(&self) -> String {
         let (w, h, left, top, right, bottom) = (800.0, 400.0, 70.0, 40.0, 270.0, 50.0);
         let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{w}\" height=\"{h}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"22\" font-size=\"15\">{}</text>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" \
+             font-size=\"12\">\n\
+             <rect width=\"{w}\" height=\"{h}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"22\" \
+             font-size=\"15\">{}</text>\n",
             escape(&self.title)
         );
         if let Some((x_axis, y_axis)) = self.axes() {
@@ -201,7 +203,8 @@ impl Plot {
         }
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text x=\"{left}\" y=\"{:.1}\">{}</text>\n</svg>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text x=\"{left}\" \
+             y=\"{:.1}\">{}</text>\n</svg>",
             (left + w - right) / 2.0,
             h - 12.0,
             escape(&self.x),
@@ -215,8 +218,8 @@ impl Plot {
 /// Several pictures below each other as one. Each has a `viewBox`, which gives its height.
 pub fn stack(pictures: &[String]) -> String {
     let height = |svg: &str| -> Option<f64> {
-        let (_, at) = svg.split_once("viewBox=\"0 0 800 ")?;
-        at.split('"').next()?.trim().parse().ok()
+        let (_, rest) = svg.split_once("viewBox=\"0 0 800 ")?;
+        rest.split('"').next()?.trim().parse().ok()
     };
     let mut y = 0.0;
     let mut body = String::new();

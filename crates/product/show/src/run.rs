@@ -17,7 +17,9 @@ pub fn words(run: &PagedRun) -> String {
 
 fn nothing_came(run: &PagerRun) -> String {
     match run.stats.resident_max {
-        0 => "note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n".into(),
+        0 => "note: no memory came to our pager; the program takes none, or starts another one that cannot be paged \
+              by it (--by kernel)\n"
+            .into(),
         _ => String::new(),
     }
 }
@@ -34,10 +36,10 @@ fn disk(run: &PagerRun) -> String {
 fn by_pager(run: &PagerRun) -> String {
     let (options, stats, seconds) = (&run.config, &run.stats, run.program.seconds);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    let (maximum, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
     if stats.true_faults == 0 {
         let fits = "nothing was paged: the program could touch at most";
-        return format!("{fits} {most} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
+        return format!("{fits} {maximum} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
     }
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, t: Times| {
@@ -59,7 +61,7 @@ fn by_pager(run: &PagerRun) -> String {
         row("wait for the disk", stats.device_wait),
     ];
     format!(
-        "{}\nRAM {most} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
+        "{}\nRAM {maximum} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
          {}: {} read, {} written in {} writes\n\
          {}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
@@ -106,7 +108,8 @@ fn area(area: &SwapAreaRun) -> String {
         pages => format!("; {} pages beside it, since it was full", human_count(pages)),
     };
     format!(
-        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{outside}\n",
+        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} \
+         to {} times{outside}\n",
         area.collector.split(':').next().unwrap_or_default(),
         human_count(area.programs),
         human_count(area.copies),
@@ -131,7 +134,8 @@ fn by_kernel(run: &KernelRun) -> String {
             format!("{ram}, {compressed} of it for compressed pages")
         }
         _ => format!(
-            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap FILE",
+            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap \
+             FILE",
             human_size(memory.together_bytes)
         ),
     };

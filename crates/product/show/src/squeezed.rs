@@ -22,56 +22,58 @@ pub fn step(step: &Step) -> String {
 }
 
 /// All of it.
-pub fn words(of: &Squeezed) -> String {
+pub fn words(squeezed: &Squeezed) -> String {
     let what = format!(
         "{}: {} of {} ({} in use by {})",
-        of.name,
-        of.cgroup.file,
-        of.cgroup.folder,
-        human_size(of.in_use_bytes),
-        if of.processes == 1 { "one process".into() } else { format!("{} processes", of.processes) },
+        squeezed.name,
+        squeezed.cgroup.file,
+        squeezed.cgroup.folder,
+        human_size(squeezed.in_use_bytes),
+        if squeezed.processes == 1 { "one process".into() } else { format!("{} processes", squeezed.processes) },
     );
-    let Some(end) = of.end else {
-        let (watch, most, (steps, seconds)) =
-            (human_seconds(of.watch_seconds), percent(of.max_stall_percent), of.longest());
+    let Some(end) = squeezed.end else {
+        let (watch, stall, (steps, seconds)) =
+            (human_seconds(squeezed.watch_seconds), percent(squeezed.max_stall_percent), squeezed.longest());
         let would = format!(
-            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than {most} of the \
-             time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes does it.",
+            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than \
+             {stall} of the time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes \
+             does it.",
             human_seconds(seconds)
         );
-        return paragraph(&what, 0) + &paragraph(&would, 0) + &waits(of);
+        return paragraph(&what, 0) + &paragraph(&would, 0) + &waits(squeezed);
     };
-    let back = if of.restored { "The old limit is back." } else { "The old limit is NOT back: see above." };
+    let back = if squeezed.restored { "The old limit is back." } else { "The old limit is NOT back: see above." };
     let row = |step: &Step| {
         let back = format!("{:.0}", step.pages_back_per_second);
         let (ram, swap) = (human_size(step.in_ram_bytes), human_size(step.swapped_bytes));
         vec![limit(step), ram, swap, back, percent(step.stalled_percent)]
     };
     let headings = ["limit", "in RAM", "in swap", "pages back/s", "waited"];
-    let table = styled(&headings, of.steps.iter().map(row).collect(), 1);
-    let mut text = format!("{}\n{table}\n\n{}", paragraph(&format!("{what}. {back}"), 0), paragraph(&why(of, end), 0));
-    text += &waits(of);
-    if of.compressed_bytes > 0 {
-        let size = human_size(of.compressed_bytes);
+    let table = styled(&headings, squeezed.steps.iter().map(row).collect(), 1);
+    let mut text =
+        format!("{}\n{table}\n\n{}", paragraph(&format!("{what}. {back}"), 0), paragraph(&why(squeezed, end), 0));
+    text += &waits(squeezed);
+    if squeezed.compressed_bytes > 0 {
+        let size = human_size(squeezed.compressed_bytes);
         text += &paragraph(&format!("What left takes {size} of the machine's RAM, compressed."), 0);
     }
-    text + &lines(of)
+    text + &lines(squeezed)
 }
 
 /// Whose waits count, if not the group's own.
-fn waits(of: &Squeezed) -> String {
-    of.others.map_or(String::new(), |others| paragraph(&format!("Waits are those for {others}."), 0))
+fn waits(squeezed: &Squeezed) -> String {
+    squeezed.others.map_or(String::new(), |others| paragraph(&format!("Waits are those for {others}."), 0))
 }
 
-fn why(of: &Squeezed, end: End) -> String {
-    let last = of.steps.last().and_then(|step| step.limit_bytes).map_or("its first step".into(), human_size);
+fn why(squeezed: &Squeezed, end: End) -> String {
+    let last = squeezed.steps.last().and_then(|step| step.limit_bytes).map_or("its first step".into(), human_size);
     match end {
         End::Stall => {
-            let most = percent(of.max_stall_percent);
-            format!("Ended at {last}: some process waited more than {most} of the time.")
+            let stall = percent(squeezed.max_stall_percent);
+            format!("Ended at {last}: some process waited more than {stall} of the time.")
         }
         End::Least => {
-            format!("Ended: {} are locked or the kernel's own and cannot leave.", human_size(of.least_bytes))
+            format!("Ended: {} are locked or the kernel's own and cannot leave.", human_size(squeezed.least_bytes))
         }
         End::Stuck => format!("Ended: below {last} the kernel could not push out enough."),
         End::Killed => "Ended: the kernel has killed a process of it for lack of memory; add swap.".into(),
@@ -80,17 +82,17 @@ fn why(of: &Squeezed, end: End) -> String {
     }
 }
 
-fn lines(of: &Squeezed) -> String {
-    let (Some(step), Some(advised)) = (of.advised(), of.advised_bytes) else {
+fn lines(squeezed: &Squeezed) -> String {
+    let (Some(step), Some(advised)) = (squeezed.advised(), squeezed.advised_bytes) else {
         return "Its memory cannot be less than it is.\n".into();
     };
-    let (least, before) = (mib(advised), mib(of.before_bytes));
-    let saved = 100.0 * (1.0 - least as f64 / before.max(1) as f64);
+    let (advised_mib, before) = (mib(advised), mib(squeezed.before_bytes));
+    let saved = 100.0 * (1.0 - advised_mib as f64 / before.max(1) as f64);
     format!(
-        "It can do with {least} MiB, {saved:.0} % less, for what it did meanwhile ({} waited).\n\
+        "It can do with {advised_mib} MiB, {saved:.0} % less, for what it did meanwhile ({} waited).\n\
          Lines to paste; the first two where it can swap:\n{}",
         percent(step.stalled_percent),
-        limits(advised, of.before_bytes.max(advised))
+        limits(advised, squeezed.before_bytes.max(advised))
     )
 }
 
@@ -104,6 +106,6 @@ const CURVE: [Column<Step>; 5] = [
 ];
 
 /// For `--export`.
-pub fn exported(of: &Squeezed) -> Exported {
-    Exported::of(&of.name, words(of), &CURVE, &of.steps, of)
+pub fn exported(squeezed: &Squeezed) -> Exported {
+    Exported::new(&squeezed.name, words(squeezed), &CURVE, &squeezed.steps, squeezed)
 }

@@ -13,7 +13,7 @@ pub struct Grid {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
     text: usize,
-    least: Vec<String>,
+    droppable: Vec<String>,
 }
 
 /// A table in the house style: headings, rows, numbers right-aligned from column `text` on. A column of numbers with
@@ -22,9 +22,9 @@ pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
     let has =
         |i: &usize| *i < text || rows.is_empty() || rows.iter().any(|row| row.get(*i).is_some_and(|cell| cell != "-"));
     let shown: Vec<usize> = (0..headings.len()).filter(has).collect();
-    let of = |row: &Vec<String>| shown.iter().filter_map(|i| row.get(*i).cloned()).collect();
-    let rows = rows.iter().map(of).collect();
-    Grid { headings: shown.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
+    let cells = |row: &Vec<String>| shown.iter().filter_map(|i| row.get(*i).cloned()).collect();
+    let rows = rows.iter().map(cells).collect();
+    Grid { headings: shown.iter().map(|i| headings[*i].to_string()).collect(), rows, text, droppable: Vec::new() }
 }
 
 /// The width of a column in addition to its text: a blank on each side, and one between it and the next.
@@ -32,21 +32,21 @@ const PADDING: usize = 3;
 
 impl Grid {
     /// The columns that a narrow page drops first, in this order; then columns of numbers are dropped from the right.
-    pub fn least(self, columns: &[&str]) -> Grid {
-        Grid { least: columns.iter().map(ToString::to_string).collect(), ..self }
+    pub fn drop_first(self, columns: &[&str]) -> Grid {
+        Grid { droppable: columns.iter().map(ToString::to_string).collect(), ..self }
     }
 
     /// The table for this many columns, and the names of the dropped columns.
     pub fn within(&self, width: usize) -> (Table, Vec<&str>) {
         let mut shown: Vec<usize> = (0..self.headings.len()).collect();
         let wide = |shown: &[usize]| (shown.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
-        let named = self.least.iter().filter_map(|name| self.headings.iter().position(|heading| heading == name));
+        let named = self.droppable.iter().filter_map(|name| self.headings.iter().position(|heading| heading == name));
         let right = (self.text + 1..self.headings.len()).rev();
         for column in named.chain(right) {
             if wide(&shown) <= width {
                 break;
             }
-            shown.retain(|one| *one != column);
+            shown.retain(|other| *other != column);
         }
         let mut table = self.table(&shown);
         if wide(&shown) > width {
@@ -74,14 +74,15 @@ impl Grid {
     }
 
     fn table(&self, shown: &[usize]) -> Table {
-        let of = |row: &Vec<String>| shown.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
+        let cells =
+            |row: &Vec<String>| shown.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
         let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(of(&self.headings));
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(cells(&self.headings));
         table.remove_style(TableComponent::HorizontalLines);
         table.remove_style(TableComponent::MiddleIntersections);
-        table.add_rows(self.rows.iter().map(of));
-        for (at, column) in shown.iter().enumerate() {
-            if let (true, Some(column)) = (*column >= self.text, table.column_mut(at)) {
+        table.add_rows(self.rows.iter().map(cells));
+        for (position, column) in shown.iter().enumerate() {
+            if let (true, Some(column)) = (*column >= self.text, table.column_mut(position)) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
@@ -110,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_least_columns_go_first_then_those_on_the_right_and_the_first_number_stays() {
-        let left = |width, least: &[&str]| {
-            let grid = grid().least(least);
+        let left = |width, first: &[&str]| {
+            let grid = grid().drop_first(first);
             let (table, left) = grid.within(width);
             assert!(widest(&table) <= width, "{width}:\n{table}");
             left.join(" ")

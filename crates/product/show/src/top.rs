@@ -13,21 +13,21 @@ use crate::table::styled;
 fn bars(counts: &[u64]) -> String {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let steps: Vec<u64> = counts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-    let most = steps.iter().max().copied().unwrap_or(0).max(1);
-    steps.iter().map(|step| BARS[(step * 8).div_ceil(most) as usize]).collect()
+    let highest = steps.iter().max().copied().unwrap_or(0).max(1);
+    steps.iter().map(|step| BARS[(step * 8).div_ceil(highest) as usize]).collect()
 }
 
 /// The runs, the one with most page reads first. `looks`: of each run, at least two, the newest last.
 pub fn list(runs: &[&VecDeque<Top>], interval: Option<Duration>) -> String {
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
-    let of = |looks: &&VecDeque<Top>| {
+    let row = |looks: &&VecDeque<Top>| {
         let [now, before] = [1, 2].map(|back| &looks[looks.len() - back]);
         let reads = now.now.device_bytes_read.saturating_sub(before.now.device_bytes_read) / PAGE as u64;
-        let (ram, most) = (mib(now.now.resident), mib(now.now.frames));
+        let (ram, limit) = (mib(now.now.resident), mib(now.now.frames));
         let rate = human_count((reads as f64 / seconds) as u64);
-        (reads, vec![now.program.clone(), now.user.clone(), now.process.to_string(), ram, most, rate])
+        (reads, vec![now.program.clone(), now.user.clone(), now.process.to_string(), ram, limit, rate])
     };
-    let mut rows: Vec<_> = runs.iter().map(of).collect();
+    let mut rows: Vec<_> = runs.iter().map(row).collect();
     rows.sort_by_key(|(reads, _)| std::cmp::Reverse(*reads));
     let reads = if interval.is_some() { "reads/s" } else { "reads in all" };
     let headings = ["program", "user", "process", "RAM", "of", reads];
@@ -40,14 +40,14 @@ fn mib(pages: u64) -> String {
 
 /// The rates since the look before; without an interval, totals. `looks`: at least two looks, the newest last.
 pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
-    let of = &looks[looks.len() - 1];
-    let (now, before) = (&of.now, &looks[looks.len() - 2].now);
+    let newest = &looks[looks.len() - 1];
+    let (now, before) = (&newest.now, &looks[looks.len() - 2].now);
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
     let rate = |n: u64, b: u64| human_count((n.saturating_sub(b) as f64 / seconds) as u64);
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-    let row = |name: &str, of: fn(&Snapshot) -> Times| {
-        let (n, b) = (of(now), of(before));
-        let counts: Vec<u64> = looks.iter().map(|look| of(&look.now).count).collect();
+    let row = |name: &str, times: fn(&Snapshot) -> Times| {
+        let (n, b) = (times(now), times(before));
+        let counts: Vec<u64> = looks.iter().map(|look| times(&look.now).count).collect();
         vec![name.to_string(), bars(&counts), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
     };
     let mut rows = vec![
@@ -67,9 +67,9 @@ pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
     let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
     format!(
         "{}, process {} of {}, {} of them\n{}\nRAM {} of {}; disk {per}: {} read, {} written; pages out {per}: {}\n",
-        of.program,
-        of.process,
-        of.user,
+        newest.program,
+        newest.process,
+        newest.user,
         now.processes,
         styled(&headings, rows, text),
         mib(now.resident),

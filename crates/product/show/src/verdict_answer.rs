@@ -57,9 +57,9 @@ pub fn sentence(verdict: &Verdict) -> String {
 }
 
 fn need_in_words(verdict: &Verdict, need: &Need) -> String {
-    let least = if need.at_most { "at most " } else { "" };
+    let bound = if need.at_most { "at most " } else { "" };
     let (program, size, percent) = (&need.program, human_size(need.need_bytes), need.slowdown_percent);
-    let number = format!("{program} needs {least}{size} of heap in RAM to be at most {percent:.0} % slower");
+    let number = format!("{program} needs {bound}{size} of heap in RAM to be at most {percent:.0} % slower");
     match (verdict.max_ram_bytes, verdict.distance_bytes) {
         (Some(limit), Some(distance)) => {
             let side = if distance < 0 { "over" } else { "below" };
@@ -95,7 +95,8 @@ fn rests_on(need: &Need) -> String {
         _ => String::new(),
     };
     format!(
-        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) and not counted.",
+        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) \
+         and not counted.",
         human_seconds(need.program_seconds),
         human_size(need.touched_bytes),
         human_size(need.together_bytes.max(need.managed_bytes)),
@@ -110,13 +111,13 @@ fn grown(verdict: &Verdict) -> String {
         return paragraph(&format!("Nothing grew by more than {noise:.0} % since {file}."), 0);
     }
     let mut out = format!("Grew since {file}:\n");
-    for one in verdict.grown.iter().take(GROWN) {
-        let (before, now) = (human_size(one.before_bytes), human_size(one.now_bytes));
-        let percent = match one.before_bytes {
+    for row in verdict.grown.iter().take(GROWN) {
+        let (before, now) = (human_size(row.before_bytes), human_size(row.now_bytes));
+        let percent = match row.before_bytes {
             0 => "new".into(),
-            bytes => format!("+{:.1} %", 100.0 * (one.now_bytes as f64 / bytes as f64 - 1.0)),
+            bytes => format!("+{:.1} %", 100.0 * (row.now_bytes as f64 / bytes as f64 - 1.0)),
         };
-        out += &format!("  {}: {before} to {now} ({percent})\n", one.what);
+        out += &format!("  {}: {before} to {now} ({percent})\n", row.what);
     }
     out
 }

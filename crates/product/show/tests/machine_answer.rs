@@ -142,7 +142,8 @@ fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
     let pager = Pager { read_ahead: 0, ..question().pager };
     let result = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
     for counts in result {
-        // The first turn's pages come in blocks, and the policy sees the last of them late: a few are hit in the second turn.
+        // The first turn's pages come in blocks, and the policy sees the last of them late: a few are hit in the second
+        // turn.
         let misses = (pages * (turns - 1)) as f64;
         assert!(counts.true_faults > 0.98 * misses && counts.true_faults < 1.05 * misses, "{counts:?}");
         assert!(counts.device_reads() > 0.98 * misses && counts.device_reads() <= misses, "{counts:?}");

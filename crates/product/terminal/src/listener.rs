@@ -31,9 +31,9 @@ impl Listener for Terminal {
         output::tell(text);
     }
 
-    fn progress(&self, done: u64, all: Option<u64>, words: &str) {
+    fn progress(&self, done: u64, total: Option<u64>, words: &str) {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.get_or_insert_with(|| Line::new(self.quiet)).show(done, all, words);
+        line.get_or_insert_with(|| Line::new(self.quiet)).show(done, total, words);
     }
 
     fn finish(&self) {

@@ -49,10 +49,10 @@ impl Man {
     pub fn print(&self, command: Command) -> Result<(), OutputError> {
         let Some(folder) = &self.dir else {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).map_err(OutputError::of("the manual"))?;
+            clap_mangen::Man::new(command).render(&mut page).map_err(OutputError::for_path("the manual"))?;
             return output::exact(None, &String::from_utf8_lossy(&page));
         };
         let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
-        written.map_err(OutputError::of(folder))
+        written.map_err(OutputError::for_path(folder))
     }
 }

@@ -18,7 +18,7 @@ pub struct OutputError {
 
 impl OutputError {
     /// The error of writing to this file.
-    pub fn of(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> OutputError {
+    pub fn for_path(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> OutputError {
         let path = path.into();
         move |source| OutputError { path, source }
     }
@@ -80,23 +80,26 @@ impl Form {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn print(&self, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
+    pub fn print(&self, value: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
         match self.is_json() {
-            true => exact(None, &json(of)),
+            true => exact(None, &json(value)),
             false => text(&words()),
         }
     }
 
     /// Keeps stdout for JSON, if that is wanted: what programs write there goes to stderr from now on.
+    ///
+    /// # Errors
+    /// Standard output cannot be duplicated.
     pub fn keep_apart(&self) -> Result<(), OutputError> {
         let apart = || {
-            let own = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
+            let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
             rustix::stdio::dup2_stdout(std::io::stderr())?;
-            let _ = OWN.set(own.into());
+            let _ = RESULTS.set(stdout.into());
             Ok(())
         };
         if self.is_json() {
-            apart().map_err(OutputError::of("standard output"))
+            apart().map_err(OutputError::for_path("standard output"))
         } else {
             Ok(())
         }
@@ -109,27 +112,16 @@ impl Form {
 }
 
 /// Where results go if stdout is that of programs.
-static OWN: OnceLock<File> = OnceLock::new();
+static RESULTS: OnceLock<File> = OnceLock::new();
 
 /// Prints a result on stdout: as JSON if the form says so, else its words.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
+pub fn result(form: &str, value: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
     match form {
-        "json" => exact(None, &json(of)),
+        "json" => exact(None, &json(value)),
         _ => text(&words()),
-    }
-}
-
-/// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
-    match to {
-        None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
-        _ => exact(to, text),
     }
 }
 
@@ -139,16 +131,16 @@ pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
 /// It cannot be written.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let Some(path) = to else {
-        let mut stdout: Box<dyn Write> = match OWN.get() {
-            Some(own) => Box::new(own),
+        let mut stdout: Box<dyn Write> = match RESULTS.get() {
+            Some(results) => Box::new(results),
             None => Box::new(std::io::stdout().lock()),
         };
         return match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            done => done.map_err(OutputError::of("standard output")),
+            done => done.map_err(OutputError::for_path("standard output")),
         };
     };
-    std::fs::write(path, text).map_err(OutputError::of(path))
+    std::fs::write(path, text).map_err(OutputError::for_path(path))
 }
 
 /// Plain data as JSON with a newline at its end.

@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_time_is_as_the_work_went() {
-        let of = |done, total| Work { done, total, words: String::new() }.time(Duration::from_secs(4));
-        assert_eq!([of(2, Some(8)), of(8, Some(8)), of(0, Some(8)), of(0, None)], ["12 s left", "0 s left", "", "4 s"]);
+        let time = |done, total| Work { done, total, words: String::new() }.time(Duration::from_secs(4));
+        assert_eq!(
+            [time(2, Some(8)), time(8, Some(8)), time(0, Some(8)), time(0, None)],
+            ["12 s left", "0 s left", "", "4 s"]
+        );
     }
 }

@@ -50,9 +50,9 @@ pub fn program<E>(root: Command, rows: &[Row<E>]) -> Command {
 
 /// Runs the verb that was given; `None`: none was.
 pub fn run_given<E>(matches: &ArgMatches, rows: &[Row<E>], quiet: bool) -> Option<Result<ExitCode, E>> {
-    let (name, own) = matches.subcommand()?;
+    let (name, arguments) = matches.subcommand()?;
     let row = rows.iter().find(|row| row.name == name)?;
-    Some((row.run)(own, quiet))
+    Some((row.run)(arguments, quiet))
 }
 
 /// Columns of a verb's name in the help.
@@ -66,5 +66,5 @@ fn groups<E>(rows: &[Row<E>]) -> String {
         let lines: Vec<String> = rows.iter().map(line).collect();
         format!("{}:\n{}", rows[0].group.unwrap_or_default(), lines.join("\n"))
     };
-    shown.chunk_by(|one, next| one.group == next.group).map(under).collect::<Vec<_>>().join("\n\n")
+    shown.chunk_by(|row, next| row.group == next.group).map(under).collect::<Vec<_>>().join("\n\n")
 }

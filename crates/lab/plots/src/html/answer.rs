@@ -113,7 +113,7 @@ fn region(region: &Region) -> Row {
 fn time(advice: &Answer) -> Chart<'static> {
     let seconds = |ps: f64| ps / 1e12;
     let own = advice.candidates().find_map(|one| one.own_time_ps);
-    let point = |at: String, c: &Priced| {
+    let point = |path: String, c: &Priced| {
         let own = c.own_time_ps.zip(c.slowdown_percent);
         let (y, span) = match own {
             Some((own, percent)) => {
@@ -133,7 +133,7 @@ fn time(advice: &Answer) -> Chart<'static> {
             text(&settings.policy),
             text(&settings.handler)
         );
-        Point { x: c.ram_bytes as f64, y, span, at, label }
+        Point { x: c.ram_bytes as f64, y, span, path, label }
     };
     let all = advice.front.iter().enumerate();
     let mut points: Vec<Point> = all.map(|(i, c)| point(format!("/advice/front/{i}"), c)).collect();
@@ -178,7 +178,7 @@ fn searched(advice: &Answer) -> Chart<'static> {
         let mark = if curve.policy == "opt" { Mark::Bound } else { Mark::Line };
         let point = |(ram, faults, _): &(u64, u64, Option<f64>)| {
             let label = format!("{}, {}: {} true faults", curve.policy, size(*ram), count(*faults));
-            Point { x: *ram as f64, y: *faults as f64 / references, span: None, at: String::new(), label }
+            Point { x: *ram as f64, y: *faults as f64 / references, span: None, path: String::new(), label }
         };
         let mut points: Vec<Point> = curve.points.iter().map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));

@@ -231,7 +231,7 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
     if rustix::process::geteuid().is_root() {
         let pasted = made(backing.join("coldframe.swap"));
         for ((name, kind), (_, pasted)) in made(folder.join("swap")).zip(pasted) {
-            let there = kind.there(&Tree::machine()).map_err(AnswerError::from);
+            let there = kind.check(&Tree::machine()).map_err(AnswerError::from);
             match there.and_then(|()| ready(Some(kind.clone()))) {
                 Ok(_) => {
                     let words = ["--by", "kernel", "--swap", &pasted.to_string()];

@@ -184,7 +184,7 @@ fn kernel_swap(folder: &Path) -> Option<Option<String>> {
         return Some(None);
     }
     let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
-    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
+    let there = |kind: &SwapKind| kind.check(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
     kinds.into_iter().find(there).map(|kind| Some(kind.to_string())).or(machine.then_some(None))
 }
 

@@ -229,7 +229,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let tree = Tree::at(folder.path());
+        let tree = Tree::new(folder.path());
         (folder, tree)
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::predict::curve::{round_up, Point};
 use crate::predict::measured::Measurements;
 use crate::predict::not_paged::NotPaged;
+use crate::run::program::is_root;
 use crate::run::runs::{By, Runs};
 use crate::SCHEMA_VERSION;
 
@@ -87,6 +88,9 @@ pub struct Common {
     pub how_sure: Vec<String>,
     /// What the reader should know of the measurement.
     pub notes: Vec<String>,
+    /// Whether root has it: only root makes swap, so for another user the recommended run needs `sudo`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_root: bool,
 }
 
 impl Common {
@@ -98,6 +102,7 @@ impl Common {
             kind: "advice".into(),
             device: DEVICE.into(),
             origin: origin(&Tree::machine()),
+            as_root: is_root(),
             ..Common::default()
         }
     }

@@ -1,7 +1,7 @@
 //! The kernel's swap instead of our pager: `run --by kernel`, where it cannot be run.
 //!
 //! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of
-//! a page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
+//! a page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/limit_watch/budget.rs`).
 //!
 //! The pages that leave are taken to be those of our pager for a recording, and those of LRU for referenced bits. The
 //! time in which the kernel searches its lists is not in the price of a fault. How well the pages of a recorded program
@@ -24,7 +24,7 @@ const STORED: f64 = 1.17;
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// Then it may be so many times as much, or as little: heaps of ten programs took 0.1 to 0.7 of their size.
 const UNKNOWN_OPEN: f64 = 2.0;
-/// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
+/// The least part of the RAM that compressed pages leave for others (`SHARE_MIN` in `kernel/src/limit_watch/budget.rs`).
 const LEAST: f64 = 1.0 / 8.0;
 
 /// How RAM is split between pages with frames and compressed ones.

@@ -57,7 +57,7 @@ pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), AnswerError> {
         let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
         return Err(AnswerError::new(4, message));
     }
-    kind.there(tree)?;
+    kind.check(tree)?;
     if kind.file().is_some_and(|path| path.as_os_str().is_empty()) {
         return Err(AnswerError::usage("--swap: the name of the file is empty; give zram, or the path of a new file"));
     }
@@ -182,7 +182,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
     let (ram, size) = (order.options.ram, order.options.backing_max);
     let tree = Tree::machine();
     let space = match &ready.swap {
-        Some(kind) => SwapSpace::of(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
+        Some(kind) => SwapSpace::new(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
         None => SwapSpace::on(&tree, ready.place.version),
     };
     let name = match RUNS.fetch_add(1, Relaxed) {

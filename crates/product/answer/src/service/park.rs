@@ -23,7 +23,7 @@ pub struct Parked {
 fn parking() -> Result<Parking, AnswerError> {
     let message = "XDG_RUNTIME_DIR is not set; set it to a folder of your own, for the sockets of parked programs";
     let folder = folder().ok_or_else(|| AnswerError::new(4, message))?;
-    Ok(Parking::at(folder, lists(), env!("CARGO_PKG_VERSION")))
+    Ok(Parking::new(folder, lists(), env!("CARGO_PKG_VERSION")))
 }
 
 /// The folder for what programs used, for their next start.
@@ -36,7 +36,7 @@ pub(crate) fn lists() -> PathBuf {
 /// # Errors
 /// There is no folder for their sockets.
 pub fn list() -> Result<Parked, AnswerError> {
-    Ok(Parked { programs: parking()?.all() })
+    Ok(Parked { programs: parking()?.programs() })
 }
 
 /// Stops a program and pushes its pages out.

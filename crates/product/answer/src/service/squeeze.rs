@@ -137,7 +137,7 @@ impl Squeezed {
             },
             processes: group.processes().len(),
             in_use_bytes: squeeze.limit(),
-            least_bytes: squeeze.least(),
+            least_bytes: squeeze.unreclaimable(),
             max_stall_percent: order.max_stall_percent,
             watch_seconds: order.watch.as_secs_f64(),
             stall_of_others: squeeze.others().is_some(),

@@ -9,8 +9,8 @@ use coldframe_toolbox::programs::{can_page, message, stderr};
 use coldframe_toolbox::{command_of, verbs};
 use serde_json::{json, Value};
 
-/// Commands, one per line; `$` is the folder of the shipped traces, `!` stands before one without JSON. Later commands use
-/// files of earlier ones.
+/// Commands, one per line; `$` is the folder of the shipped traces, `!` stands before one without JSON. Later commands
+/// use files of earlier ones.
 const COMMANDS: &str = "\
 trace import din:t.din -o t.parquet
 trace info $/shop.parquet

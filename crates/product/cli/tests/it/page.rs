@@ -97,7 +97,7 @@ fn report(scale: f64) -> (tempfile::TempDir, String) {
     let mut advice = advice(scale);
     advice["origin"] = "2026-11-27, host web-1".into();
     let answer: Answer = serde_json::from_value(advice).unwrap();
-    let (mut page, addresses) = (Page::of(&answer), vec![0x1000, 0x2000]);
+    let (mut page, addresses) = (Page::new(&answer), vec![0x1000, 0x2000]);
     let (reads, writes, working_set) = (vec![1, 0, 2, 0, 4, 0], vec![0, 8, 0, 0, 0, 16], vec![1, 1, 2]);
     page.add_map(Heat { reads, writes, rows: 2, columns: 3, addresses, working_set, ..Heat::default() });
     (tempfile::tempdir().unwrap(), page.html().unwrap())
@@ -196,7 +196,8 @@ fn the_ticks_of_long_runs_are_right() {
 fn the_page_says_the_same_without_a_script() {
     let (_folder, text) = report(1.0);
     let figure = text.split_once("<figure").unwrap().1.split_once("</figure>").unwrap().0;
-    // Six predicted sizes, one joint of both lines, one measured size, the recommended one, and both ends of four ranges.
+    // Six predicted sizes, one joint of both lines, one measured size, the recommended one, and both ends of four
+    // ranges.
     assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1 + 2 * 4, "{figure}");
     assert!(figure.contains("below 24 MiB: thrashes") && figure.contains("advised: 32 MiB, 1.20 s"), "{figure}");
     assert!(text.contains("<summary><h2>All sizes</h2></summary>"));

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-/// Sweeps over 8 MiB: of its heap, or many times; the same and a forked child reads all of it, or writes half of it; the same and a nap; of a
-/// static array; of memory below 4 GiB.
+/// Sweeps over 8 MiB: of its heap, or many times; the same and a forked child reads all of it, or writes half of it;
+/// the same and a nap; of a static array; of memory below 4 GiB.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -150,7 +150,7 @@ fn whoever_is_killed_the_program_ends_and_nothing_stays_or_what_stays_is_named()
         // The group that counts memory comes first.
         let group = || groups(process).into_iter().next();
         let version = Place::find(&Tree::machine()).unwrap().version;
-        let swaps = || group().is_some_and(|g| Group::at(version, g, None).counters().swapped > 1 << 20);
+        let swaps = || group().is_some_and(|g| Group::new(version, g, None).counters().swapped > 1 << 20);
         until("the program swaps", swaps);
         assert!(!zrams().is_empty());
         if guard {

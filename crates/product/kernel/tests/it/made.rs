@@ -10,7 +10,7 @@ use coldframe_kernel::{serve, Counters, Group, LimitWatch, Place, SwapKind, Swap
 /// A made tree: files by their absolute paths.
 fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
-    let tree = Tree::at(folder.path());
+    let tree = Tree::new(folder.path());
     for (path, text) in files {
         let path = tree.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -90,7 +90,7 @@ fn group(version: Version, files: &[(&str, &str)]) -> (tempfile::TempDir, Group)
     let files: Vec<_> = files.iter().map(|(name, text)| (format!("/g/{name}"), *text)).collect();
     let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
     let (folder, tree) = made(&files);
-    (folder, Group::at(version, tree.path("/g"), None))
+    (folder, Group::new(version, tree.path("/g"), None))
 }
 
 /// What both versions count here, by other names.
@@ -112,7 +112,8 @@ const COUNTED: Counters = Counters {
 #[test]
 fn the_counters_of_v1_are_those_with_the_groups_below() {
     let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_workingset_refault_anon 5\n\
-                total_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault 6\ntotal_unevictable 9\n";
+                total_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault \
+                6\ntotal_unevictable 9\n";
     let (_folder, group) = group(
         Version::One,
         &[
@@ -194,7 +195,7 @@ fn while_the_program_runs_its_limit_falls_by_what_compressed_pages_take_and_rise
     let (_folder, tree) =
         made(&[(stat, &mib(1)), ("/g/memory.limit_in_bytes", ""), ("/g/memory.usage_in_bytes", "8388608")]);
     let (group, space) =
-        (Group::at(Version::One, tree.path("/g"), None), SwapSpace::of(&tree, Version::One, "/dev/zram3".into()));
+        (Group::new(Version::One, tree.path("/g"), None), SwapSpace::new(&tree, Version::One, "/dev/zram3".into()));
     let watch = LimitWatch::start(&tree, &group, &space, (8 << 20, false)).unwrap();
     let limit = || fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap();
     for (compressed, expected) in [(1, 8u64), (6, 3), (25, 1), (2, 7)] {
@@ -290,8 +291,8 @@ fn a_swap_is_zram_a_file_or_a_file_behind_zswap_and_is_written_as_it_is_read() {
         assert_eq!((kind.to_string().as_str(), kind.file()), (text, file.map(Path::new)));
     }
     let (_folder, tree) = made(&[("/sys/module/zswap/parameters/enabled", "N")]);
-    assert!(SwapKind::parse("zswap:/a").there(&tree).is_ok());
-    assert!(SwapKind::parse("zram").there(&tree).unwrap_err().to_string().contains("modprobe zram"));
+    assert!(SwapKind::parse("zswap:/a").check(&tree).is_ok());
+    assert!(SwapKind::parse("zram").check(&tree).unwrap_err().to_string().contains("modprobe zram"));
 }
 
 #[test]

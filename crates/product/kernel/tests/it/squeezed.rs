@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 /// A machine with one unit: process 77, 64 MiB in RAM of which 4 are cached files.
 fn machine() -> (tempfile::TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
-    let tree = Tree::at(folder.path());
+    let tree = Tree::new(folder.path());
     write(&tree, "/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
     write(&tree, "/proc/self/cgroup", "0::/user.slice\n");
     write(&tree, "/proc/77/cgroup", "0::/system.slice/web.service\n");
@@ -103,7 +103,7 @@ fn each_step_takes_a_sixteenth_until_only_what_cannot_leave_is_left() {
     set(&tree, "memory.stat", &stat(0, 40 * MIB));
     let mut squeeze = squeeze(&tree);
     // 64 MiB, less 4 of files that are cached and not mapped.
-    assert_eq!((squeeze.limit(), squeeze.least()), (60 * MIB, 42 * MIB));
+    assert_eq!((squeeze.limit(), squeeze.unreclaimable()), (60 * MIB, 42 * MIB));
     let high = || fs::read_to_string(tree.path(format!("{GROUP}/memory.high"))).unwrap();
     let mut expected = 60 * MIB;
     while expected - expected / 16 >= 42 * MIB {

@@ -16,7 +16,7 @@ pub struct Point {
     /// What `y` may be, where that is known.
     pub span: Option<(f64, f64)>,
     /// The path by which the script finds its JSON; may be empty.
-    pub at: String,
+    pub path: String,
     /// The whole text about the point.
     pub label: String,
 }
@@ -94,7 +94,8 @@ impl Chart<'_> {
         }
         format!(
             "<figure tabindex=\"0\" aria-label=\"{title}, by {x}\"><h3>{title}</h3>{}\
-             <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" aria-live=\"polite\"></p></figure>",
+             <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" \
+             aria-live=\"polite\"></p></figure>",
             self.plot().svg(),
             self.numbers().to_string().replace("</", "<\\/"),
             title = escape(self.title),
@@ -105,16 +106,16 @@ impl Chart<'_> {
     /// All of it as curves: the ends of spans and the recommended point, too.
     fn plot(&self) -> Plot {
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
-        let of = |line: &Line, name: &str, y: fn(&Point) -> Option<f64>| {
+        let curve = |line: &Line, name: &str, y: fn(&Point) -> Option<f64>| {
             let points = line.points.iter().filter_map(|point| Some((mib(point.x), y(point)?)));
             Series { name: name.into(), points: points.collect() }
         };
         let mut series = Vec::new();
         for line in &self.lines {
-            series.push(of(line, &line.name, |point| Some(point.y)));
+            series.push(curve(line, &line.name, |point| Some(point.y)));
             if line.points.iter().any(|point| point.span.is_some()) {
-                series.push(of(line, "from", |point| Some(point.span?.0)));
-                series.push(of(line, "to", |point| Some(point.span?.1)));
+                series.push(curve(line, "from", |point| Some(point.span?.0)));
+                series.push(curve(line, "to", |point| Some(point.span?.1)));
             }
         }
         let advised =
@@ -127,7 +128,7 @@ impl Chart<'_> {
 
     /// The numbers that the script draws.
     fn numbers(&self) -> Value {
-        let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.at, p.label]);
+        let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.path, p.label]);
         let line = |(i, line): (usize, &Line)| {
             let mark = match line.mark {
                 Mark::Line => "line",
@@ -135,16 +136,18 @@ impl Chart<'_> {
                 Mark::Dots => "dots",
             };
             let points: Vec<Value> = line.points.iter().map(point).collect();
-            json!({ "name": line.name, "colour": COLOURS[i % COLOURS.len()], "mark": mark, "dash": dash(i, line), "points": points })
+            let colour = COLOURS[i % COLOURS.len()];
+            json!({ "name": line.name, "colour": colour, "mark": mark, "dash": dash(i, line), "points": points })
         };
         let lines: Vec<Value> = self.lines.iter().enumerate().map(line).collect();
-        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone, "advised": self.advised, "lines": lines })
+        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone,
+            "advised": self.advised, "lines": lines })
     }
 }
 
 /// Charts of the same curves under one legend; those that say nothing as a sentence.
-pub fn charts(all: &[Chart<'_>]) -> String {
-    let (drawn, sentences): (Vec<_>, Vec<_>) = all.iter().partition(|chart| chart.says_something());
+pub fn charts(charts: &[Chart<'_>]) -> String {
+    let (drawn, sentences): (Vec<_>, Vec<_>) = charts.iter().partition(|chart| chart.says_something());
     let sentences: String = sentences
         .iter()
         .map(|chart| chart.sentence())
@@ -204,7 +207,7 @@ mod tests {
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
         let point = |(x, y): &(f64, f64)| {
             let label = format!("{name}: {y}");
-            Point { x: *x, y: *y, span: None, at: "/runs/0".into(), label }
+            Point { x: *x, y: *y, span: None, path: "/runs/0".into(), label }
         };
         Line { name: name.into(), points: points.iter().map(point).collect(), mark: Mark::Line }
     }

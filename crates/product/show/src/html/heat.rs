@@ -29,18 +29,18 @@ pub fn cells(rows: usize, columns: usize, is: impl Fn(usize, usize) -> bool) -> 
 /// The touched cells: blue where they are mostly read, red where mostly written, darker with more touches.
 fn touched(heat: &Heat) -> String {
     let (rows, columns) = (heat.rows, heat.columns);
-    let most = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
-    let degree = |at: usize| {
-        let touched = (heat.reads[at] + heat.writes[at]) as f64;
-        let of = touched.ln_1p() / most.ln_1p() * DEGREES.len() as f64;
-        (touched > 0.0).then(|| (of.ceil() as usize).clamp(1, DEGREES.len()) - 1)
+    let highest = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
+    let degree = |cell: usize| {
+        let touched = (heat.reads[cell] + heat.writes[cell]) as f64;
+        let degree = touched.ln_1p() / highest.ln_1p() * DEGREES.len() as f64;
+        (touched > 0.0).then(|| (degree.ceil() as usize).clamp(1, DEGREES.len()) - 1)
     };
     let mut paths = String::new();
     for (written, class) in [(false, "read"), (true, "written")] {
         for (i, strength) in DEGREES.iter().enumerate() {
             let path = cells(rows, columns, |row, column| {
-                let at = row * columns + column;
-                degree(at) == Some(i) && (heat.writes[at] > heat.reads[at]) == written
+                let cell = row * columns + column;
+                degree(cell) == Some(i) && (heat.writes[cell] > heat.reads[cell]) == written
             });
             let _ = write!(paths, "<path class=\"{class}\" opacity=\"{strength}\" d=\"{path}\"/>");
         }
@@ -54,16 +54,19 @@ pub fn map(heat: &Heat, seconds: Option<f64>) -> String {
     let (rows, columns, paths) = (heat.rows, heat.columns, touched(heat));
     let low = heat.addresses.first().copied().unwrap_or(0);
     let high = heat.addresses.last().copied().unwrap_or(0);
-    let cells = json!({ "rows": rows, "columns": columns, "addresses": heat.addresses, "reads": heat.reads, "writes": heat.writes, "seconds": seconds });
+    let cells = json!({ "rows": rows, "columns": columns, "addresses": heat.addresses, "reads": heat.reads,
+        "writes": heat.writes, "seconds": seconds });
     let [from, middle, to] = times(seconds);
     format!(
-        "<h3>Memory touched over the run</h3><div class=\"heat\"><p class=\"ends\"><span>{high:#x}</span><span>{low:#x}</span></p>\
+        "<h3>Memory touched over the run</h3><div class=\"heat\"><p \
+         class=\"ends\"><span>{high:#x}</span><span>{low:#x}</span></p>\
          <svg class=\"map\" tabindex=\"0\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"img\" \
          aria-label=\"memory touched, address upwards, time to the right\">{paths}<rect class=\"marked\"/></svg>\
          <script type=\"application/json\" class=\"cells\">{cells}</script>{}\
          <p class=\"ticks\"><span>{from}</span><span>{middle}</span><span>{to}</span></p></div>\
          <p class=\"readout\" aria-live=\"polite\">Point at the map, or mark a part of it.</p>\
-         <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i class=\"written\"></i>mostly written</span>\
+         <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i \
+         class=\"written\"></i>mostly written</span>\
          <span class=\"key\">darker: touched more often; memory never touched is left out</span></p>",
         working_set(heat),
     )
@@ -82,31 +85,37 @@ pub fn picture(heat: &Heat) -> String {
     let (rows, columns, cells) = (heat.rows, heat.columns, touched(heat));
     let (low, high) = (heat.addresses.first().unwrap_or(&0), heat.addresses.last().unwrap_or(&0));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 400\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <style>.read{{fill:#1b6ca8}}.written{{fill:#d1495b}}</style><rect width=\"800\" height=\"400\" fill=\"white\"/>\n\
-         <text x=\"134\" y=\"30\" text-anchor=\"end\">{high:#x}</text><text x=\"134\" y=\"340\" text-anchor=\"end\">{low:#x}</text>\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 400\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n\
+         <style>.read{{fill:#1b6ca8}}.written{{fill:#d1495b}}</style><rect width=\"800\" height=\"400\" \
+         fill=\"white\"/>\n\
+         <text x=\"134\" y=\"30\" text-anchor=\"end\">{high:#x}</text><text x=\"134\" y=\"340\" \
+         text-anchor=\"end\">{low:#x}</text>\
          <text x=\"140\" y=\"358\">start</text><text x=\"780\" y=\"358\" text-anchor=\"end\">end of the trace</text>\
-         <text x=\"140\" y=\"385\">blue: mostly read, red: mostly written, darker: more often; memory never touched is left out</text>\n\
-         <svg x=\"140\" y=\"20\" width=\"640\" height=\"320\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\">{cells}</svg>\
+         <text x=\"140\" y=\"385\">blue: mostly read, red: mostly written, darker: more often; memory never touched \
+         is left out</text>\n\
+         <svg x=\"140\" y=\"20\" width=\"640\" height=\"320\" viewBox=\"0 0 {columns} {rows}\" \
+         preserveAspectRatio=\"none\">{cells}</svg>\
          <rect x=\"140\" y=\"20\" width=\"640\" height=\"320\" fill=\"none\" stroke=\"#888\"/>\n</svg>\n"
     )
 }
 
 /// Memory touched in each stretch of the run; empty where there are too few stretches.
 fn working_set(heat: &Heat) -> String {
-    let most = heat.working_set.iter().copied().max().unwrap_or(0);
-    if most == 0 || heat.working_set.len() < 2 {
+    let maximum = heat.working_set.iter().copied().max().unwrap_or(0);
+    if maximum == 0 || heat.working_set.len() < 2 {
         return String::new();
     }
     let mut bars = String::new();
     for (column, pages) in heat.working_set.iter().enumerate() {
-        let height = 100.0 * *pages as f64 / most as f64;
+        let height = 100.0 * *pages as f64 / maximum as f64;
         let _ = write!(bars, "M{column} 100v-{height:.1}h1v{height:.1}z");
     }
     let columns = heat.working_set.len();
     format!(
-        "<p class=\"ends\"><span>most</span><span>0</span></p><svg class=\"set\" viewBox=\"0 0 {columns} 100\" preserveAspectRatio=\"none\" \
-         role=\"img\" aria-label=\"memory touched in each stretch of the run, on a scale from 0 to the most\"><path class=\"read\" d=\"{bars}\">\
+        "<p class=\"ends\"><span>most</span><span>0</span></p><svg class=\"set\" viewBox=\"0 0 {columns} 100\" \
+         preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory touched in each stretch of the run, on a scale \
+         from 0 to the most\"><path class=\"read\" d=\"{bars}\">\
          <title>memory touched in each {columns}th of the run, from 0 to the most</title></path></svg>"
     )
 }

@@ -4,7 +4,10 @@ use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
-use crate::machine_answer::{as_root, files, how_to_run, memory_use, range, who};
+use crate::machine_answer::files::files;
+use crate::machine_answer::memory_use::{memory_use, who};
+use crate::machine_answer::paste::Paste;
+use crate::machine_answer::sizes::range;
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
 
@@ -35,8 +38,9 @@ fn origin(answer: &Answer) -> String {
 
 /// What the fold holds: the source of the numbers, and the configuration.
 pub fn provenance(answer: &Answer) -> Vec<String> {
-    let pager =
-        answer.recorded().map(|of| format!("our pager: policy {}, read-ahead {} pages", of.policy, of.read_ahead));
+    let pager = answer
+        .recorded()
+        .map(|recorded| format!("our pager: policy {}, read-ahead {} pages", recorded.policy, recorded.read_ahead));
     [origin(answer), answer.measured.clone()].into_iter().chain(pager).filter(|text| !text.is_empty()).collect()
 }
 
@@ -53,11 +57,12 @@ pub fn sizes(answer: &Answer) -> String {
 }
 
 fn headline(answer: &Answer) -> String {
-    let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
+    let (alone, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
     let program = escape(&answer.program);
     if let (Some(bytes), Some(By::Plain)) = (answer.ram_bytes, answer.by) {
         let (ram, percent) = (human_size(answer.in_all(bytes)), answer.slowdown_percent);
-        let text = format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {own}.");
+        let text =
+            format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {alone}.");
         return format!("<h1 id=\"answer\" data-ram=\"{bytes}\">{text}</h1>");
     }
     match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
@@ -65,7 +70,7 @@ fn headline(answer: &Answer) -> String {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
             let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
                 true => format!(
-                    "With {ram} of RAM for its data instead of {heap}, {program} takes {time} instead of {own}."
+                    "With {ram} of RAM for its data instead of {heap}, {program} takes {time} instead of {alone}."
                 ),
                 false => format!("{program} needs {ram} of RAM for its data: with less it takes too long."),
             };
@@ -73,7 +78,7 @@ fn headline(answer: &Answer) -> String {
         }
         None => {
             let percent = answer.slowdown_percent;
-            format!("<h1 id=\"answer\">No size of RAM keeps {program} within {percent:.0} % of its own {own}.</h1>")
+            format!("<h1 id=\"answer\">No size of RAM keeps {program} within {percent:.0} % of its own {alone}.</h1>")
         }
     }
 }
@@ -81,11 +86,11 @@ fn headline(answer: &Answer) -> String {
 /// How to run it so, and what comes on top.
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
-    let how = how_to_run(answer).map(|how| (as_root(&how), how));
-    let run = match (how, answer.ram_bytes) {
-        (Some(((sudo, user), how)), Some(ram)) => format!(
-            "<p><code class=\"copy\">{sudo}coldframe run {how} -- {user}{words}</code></p><details><summary>For systemd, compose and \
-             Kubernetes, with all that is not paged</summary><pre class=\"copy\">{}</pre></details>",
+    let run = match (Paste::new(answer), answer.ram_bytes) {
+        (Some(Paste { options, sudo, user }), Some(ram)) => format!(
+            "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For \
+             systemd, compose and Kubernetes, with all that is not paged</summary><pre \
+             class=\"copy\">{}</pre></details>",
             limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
         ),
         _ => format!("<p><code class=\"copy\">{words}</code></p>"),
@@ -101,11 +106,11 @@ fn command(answer: &Answer) -> String {
 fn chart(answer: &Answer) -> Chart<'static> {
     let sizes = || answer.curve.iter().rev();
     let known = sizes().filter(|size| size.seconds_high.is_some()).map(|size| predicted(answer, size)).collect();
-    let mut least: Vec<Point> =
+    let mut bounds: Vec<Point> =
         sizes().filter(|size| size.seconds_high.is_none()).map(|size| predicted(answer, size)).collect();
     // The line continues to the first size for which more is known.
-    let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
-    least.extend(joint.map(|size| Point { label: String::new(), span: None, ..predicted(answer, size) }));
+    let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !bounds.is_empty());
+    bounds.extend(joint.map(|size| Point { label: String::new(), span: None, ..predicted(answer, size) }));
     let measured = |by| {
         let runs = answer.runs.iter().filter(|run| run.by == by && run.failed.is_none());
         let mut points: Vec<Point> = runs.filter_map(measured).collect();
@@ -115,7 +120,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
     let line = |name: &str, points, mark| Line { name: name.into(), points, mark };
     let lines = [
         line("predicted", known, Mark::Line),
-        line("predicted, at least", least, Mark::Bound),
+        line("predicted, at least", bounds, Mark::Bound),
         line("measured", measured(By::Pager), Mark::Dots),
         line("measured, by the kernel", measured(By::Kernel), Mark::Dots),
     ];
@@ -138,7 +143,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
 fn measured(runs: &Runs) -> Option<Point> {
     let (ram, more) = (runs.ram_bytes?, if runs.more { "over " } else { "" });
     let label = format!("{}: measured {more}{}", human_size(ram), human_seconds(runs.seconds));
-    Some(Point { x: ram as f64, y: runs.seconds, span: runs.range(), at: String::new(), label })
+    Some(Point { x: ram as f64, y: runs.seconds, span: runs.range(), path: String::new(), label })
 }
 
 fn predicted(answer: &Answer, size: &Size) -> Point {
@@ -150,7 +155,7 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
     };
     let label = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
     let span = size.seconds_high.map(|high| (size.seconds_low.max(0.0), high));
-    Point { x: size.ram_bytes as f64, y: size.seconds, span, at: String::new(), label }
+    Point { x: size.ram_bytes as f64, y: size.seconds, span, path: String::new(), label }
 }
 
 fn cells(answer: &Answer, size: &Size) -> Vec<String> {

@@ -16,8 +16,8 @@ pub fn folded(title: &str, body: &str) -> String {
 }
 
 /// Sentences as a list; empty without any.
-pub fn list<'a>(of: impl Iterator<Item = &'a String>) -> String {
-    let items: String = of.map(|line| format!("<li>{}</li>", escape(line))).collect();
+pub fn list<'a>(sentences: impl Iterator<Item = &'a String>) -> String {
+    let items: String = sentences.map(|line| format!("<li>{}</li>", escape(line))).collect();
     if items.is_empty() {
         items
     } else {
@@ -81,8 +81,8 @@ pub fn note(text: &str) -> String {
 }
 
 /// Text; where there is none, a dash.
-pub fn text(of: &Option<String>) -> &str {
-    of.as_deref().unwrap_or("-")
+pub fn text(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or("-")
 }
 
 /// Picoseconds; where they are not known, a dash.

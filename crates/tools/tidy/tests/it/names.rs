@@ -14,15 +14,12 @@ const SLACK: usize = 1;
 #[rustfmt::skip]
 const EXCEPTIONS: &[(&str, usize)] = &[
     ("answer", 32),
-    ("kernel", 29),
     ("live", 11),
     ("plan", 17),
     ("preload", 23),
-    ("proc", 22),
+    ("proc", 13),
     ("recording", 16),
     ("sheet", 13),
-    ("show", 47),
-    ("terminal", 32),
     ("drivers", 11),
     ("experiment", 17),
     ("figures", 33),

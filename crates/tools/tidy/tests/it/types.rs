@@ -46,8 +46,6 @@ const ELSEWHERE: &[(&str, usize)] = &[
     ("answer Device", 1),
     ("answer Need", 1),
     ("answer Timed", 1),
-    ("kernel Cleanup", 1),
-    ("kernel Cleanups", 1),
     ("answer By", 1),
 ];
 

@@ -134,7 +134,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("proc")).unwrap();
         let first = |areas: &str| {
             std::fs::write(folder.path().join("proc/swaps"), format!("{head}{areas}")).unwrap();
-            first_is_compressed(&Tree::at(folder.path()))
+            first_is_compressed(&Tree::new(folder.path()))
         };
         let disk = "/swapfile file 1024 0 -2\n";
         assert_eq!(first(&format!("{disk}/dev/zram0 partition 1024 0 100\n")), Some(true));

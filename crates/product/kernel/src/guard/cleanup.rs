@@ -1,5 +1,5 @@
-//! What the guard changes on the machine. Each change is recorded as a [`Cleanup`], which `crate::undo` reverts, and in
-//! a file of the guard's (`crate::record`): if the guard is killed, another one reads it, or the next command names what
+//! What the guard changes on the machine. Each change is recorded as a [`Cleanup`], which `undo` reverts, and in
+//! a file of the guard's (`record`): if the guard is killed, another one reads it, or the next command names what
 //! is left.
 
 use std::fs::File;
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::change::Cleanup;
 use crate::files::write;
-use crate::record::Record;
+use crate::guard::change::Cleanup;
+use crate::guard::record::Record;
 use coldframe_proc::Process;
 
 /// The changes of a guard, the first one first.

@@ -15,7 +15,7 @@ pub(crate) struct Pages(pub(crate) BTreeMap<u32, Vec<Range<u64>>>);
 
 impl Pages {
     /// Those of these processes that are in this place. A process that has just ended has none.
-    pub(crate) fn of(processes: &[u32], place: Place) -> Pages {
+    pub(crate) fn read(processes: &[u32], place: Place) -> Pages {
         let common = |pid: &u32| Some((*pid, scan(*pid, place).ok()?));
         Pages(processes.iter().filter_map(common).collect())
     }
@@ -45,8 +45,8 @@ pub(crate) fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
 /// The addresses of pages to read. A page that was read looks used, so each turn one of `parts` is left out, to be
 /// asked for if it is needed: an unneeded page leaves the list within `parts` turns.
 pub(crate) fn but_one_part(ranges: &[Range<u64>], turn: u64, parts: u64) -> Vec<u64> {
-    let all = ranges.iter().flat_map(|range| range.clone().step_by(PAGE as usize));
-    all.filter(|page| !(page / PAGE + turn).is_multiple_of(parts)).collect()
+    let pages = ranges.iter().flat_map(|range| range.clone().step_by(PAGE as usize));
+    pages.filter(|page| !(page / PAGE + turn).is_multiple_of(parts)).collect()
 }
 
 #[cfg(test)]

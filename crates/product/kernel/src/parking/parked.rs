@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   runs ── park: stop, list = in swap at its start & in RAM now, push out ─► stopped
-//!    ▲                                                                          │ fetch: loads the list while other programs run
-//!    └── resume: continues; the rest of the list is loaded while it runs ◄──────┘
+//!    ▲                                                                          │ fetch: loads the list
+//!    └── resume: continues; the rest of the list is loaded while it runs ◄──────┘   while other programs run
 //! ```
 //!
 //! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.
@@ -20,13 +20,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::write;
-use crate::lists::Lists;
-use crate::pages::{but_one_part, Pages};
-use crate::place::{mounted, path_of};
-use crate::processes::{is_stopped, waiting};
+use crate::group::place::{mounted, path_of};
+use crate::group::processes::{is_stopped, waiting};
+use crate::group::target::Target;
+use crate::group::version::Version;
+use crate::parking::lists::Lists;
+use crate::parking::pages::{but_one_part, Pages};
 use crate::swap::Swaps;
-use crate::target::Target;
-use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 
@@ -95,6 +95,9 @@ pub struct Parked {
 
 impl Parked {
     /// A program that runs; `lists`: the folder for what programs used, for their next start.
+    ///
+    /// # Errors
+    /// There is no such program, or this user may not park it.
     pub fn find(tree: &Tree, name: &str, lists: &Path) -> Result<Parked, KernelError> {
         let target = Target::find(tree, name)?;
         if let Target::Process(process) = target {
@@ -119,17 +122,17 @@ impl Parked {
 
     /// Its processes that have not ended.
     pub fn processes(&self) -> Vec<u32> {
-        let mut all = self.target.processes();
-        all.retain(|process| is_stopped(&self.tree, *process).is_some());
-        all
+        let mut processes = self.target.processes();
+        processes.retain(|process| is_stopped(&self.tree, *process).is_some());
+        processes
     }
 
     /// Whether its process, or a process of its group, has not ended.
     pub fn is_alive(&self) -> bool {
-        let there = |process: &u32| is_stopped(&self.tree, *process).is_some();
+        let exists = |process: &u32| is_stopped(&self.tree, *process).is_some();
         match &self.target {
-            Target::Process(root) => there(root),
-            Target::Group(group) => group.processes().iter().any(there),
+            Target::Process(root) => exists(root),
+            Target::Group(group) => group.processes().iter().any(exists),
         }
     }
 
@@ -160,11 +163,11 @@ impl Parked {
 
     /// What it is, and its memory now.
     pub fn status(&self) -> Program {
-        let of = |place| Pages::of(&self.processes(), place).bytes();
-        let bytes = Bytes { ram: of(Place::Ram), swapped: of(Place::Swap), listed: self.listed() };
+        let bytes_in = |place| Pages::read(&self.processes(), place).bytes();
+        let bytes = Bytes { ram: bytes_in(Place::Ram), swapped: bytes_in(Place::Swap), listed: self.listed() };
         let process = self.processes().first().copied().unwrap_or(0);
-        let of = Process::of(process);
-        let (program, user) = (of.name(), of.owner());
+        let first = Process::of(process);
+        let (program, user) = (first.name(), first.owner());
         Program { name: self.name.clone(), process, program, user, parked: self.is_parked(), bytes }
     }
 
@@ -180,6 +183,9 @@ impl Parked {
     }
 
     /// Stops it. `requester`: the process that asks for this.
+    ///
+    /// # Errors
+    /// It may not be stopped, has ended, does not stop in time, or no swap is free.
     pub fn halt(&mut self, guard: &dyn Fn() -> Result<Guard, KernelError>, requester: u32) -> Result<(), KernelError> {
         self.refusal(requester)?;
         self.cancel_fetch();
@@ -195,15 +201,15 @@ impl Parked {
     /// Makes the list of one that was stopped, and pushes its pages out.
     pub fn push_out(&mut self) {
         let processes = self.processes();
-        let in_ram = Pages::of(&processes, Place::Ram);
+        let in_ram = Pages::read(&processes, Place::Ram);
         self.list = match self.turn {
             0 => self.lists.load(&processes).and(&in_ram),
             _ => self.out.and(&in_ram),
         };
-        self.files = Pages::of(&processes, Place::File);
+        self.files = Pages::read(&processes, Place::File);
         self.turn += 1;
         self.push(&in_ram);
-        self.out = Pages::of(&processes, Place::Swap);
+        self.out = Pages::read(&processes, Place::Swap);
         self.lists.save(&self.list);
     }
 
@@ -338,11 +344,14 @@ impl Parked {
     /// found out.
     fn note_swapped(&mut self) {
         if !self.pushed && self.fetching.is_none() {
-            self.out = Pages::of(&self.processes(), Place::Swap);
+            self.out = Pages::read(&self.processes(), Place::Swap);
         }
     }
 
     /// Lets it run; the rest of its list is loaded beside it if swap is on a disk.
+    ///
+    /// # Errors
+    /// It has ended, or another frozen group still contains it.
     pub fn resume(&mut self) -> Result<Program, KernelError> {
         self.note_swapped();
         self.continue_all();
@@ -351,8 +360,8 @@ impl Parked {
         if while_running && self.fetching.is_none() {
             self.fetch(true, || ());
         }
-        let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
-        self.frozen("may run, but ", &own)?;
+        let own_group = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
+        self.frozen("may run, but ", &own_group)?;
         let listed = if while_running { self.list.bytes() } else { 0 };
         Ok(Program { parked: false, bytes: Bytes { listed, ..Bytes::default() }, ..self.status() })
     }
@@ -383,13 +392,13 @@ impl Parked {
     }
 
     /// An error if another frozen group (v2) than its own contains it.
-    fn frozen(&self, but: &str, own: &Path) -> Result<(), KernelError> {
+    fn frozen(&self, but: &str, own_group: &Path) -> Result<(), KernelError> {
         let Some(process) = self.processes().first().copied() else {
             return Err(KernelError::lacks(format!("{} has ended", self.name), "start it again"));
         };
         let mounted = mounted(&self.tree, Version::Two).zip(path_of(&self.tree.process(process), Version::Two));
         let folder = mounted.map(|(place, path)| place.mount.join(path.trim_matches('/'))).unwrap_or_default();
-        let frozen = |folder: &&Path| *folder != own && text(&folder.join("cgroup.freeze")) == "1";
+        let frozen = |folder: &&Path| *folder != own_group && text(&folder.join("cgroup.freeze")) == "1";
         match folder.ancestors().find(frozen).map(Path::display) {
             Some(group) => Err(KernelError::lacks(
                 format!("{} {but}stands still in the frozen group {group}", self.name),

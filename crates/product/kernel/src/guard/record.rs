@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{flock, FlockOperation};
 
-use crate::change::Cleanup;
+use crate::guard::change::Cleanup;
 
 /// How its name ends.
 pub(crate) const END: &str = "guard";

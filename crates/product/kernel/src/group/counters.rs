@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::files::number;
-use crate::version::Version;
+use crate::group::version::Version;
 use coldframe_proc::{field, text};
 
 /// The counters of a group, with those of the groups below it.
@@ -42,11 +42,11 @@ impl Counters {
         let stat = text(&folder.join("memory.stat"));
         let single = |file: &str| number(&folder.join(file)).unwrap_or(0);
         let killed_in = |file: &str| field(&text(&folder.join(file)), "oom_kill").unwrap_or(0);
-        let of = |one: &str, two: &str| match version {
-            Version::One => field(&stat, &format!("total_{one}")).unwrap_or(0),
-            Version::Two => field(&stat, two).unwrap_or(0),
+        let by_version = |v1: &str, v2: &str| match version {
+            Version::One => field(&stat, &format!("total_{v1}")).unwrap_or(0),
+            Version::Two => field(&stat, v2).unwrap_or(0),
         };
-        let same = |name: &str| of(name, name);
+        let same = |name: &str| by_version(name, name);
         let (swapped, kernel, killed) = match version {
             Version::One => (same("swap"), single("memory.kmem.usage_in_bytes"), killed_in("memory.oom_control")),
             Version::Two => (single("memory.swap.current"), same("kernel"), killed_in("memory.events")),
@@ -56,10 +56,10 @@ impl Counters {
             major_faults: same("pgmajfault"),
             refaults: same("workingset_refault_anon"),
             file_refaults: same("workingset_refault_file"),
-            data: of("rss", "anon"),
+            data: by_version("rss", "anon"),
             swapped,
-            files: of("cache", "file"),
-            mapped: of("mapped_file", "file_mapped"),
+            files: by_version("cache", "file"),
+            mapped: by_version("mapped_file", "file_mapped"),
             kernel,
             locked: same("unevictable"),
             zswap: if version == Version::Two { same("zswap") } else { 0 },

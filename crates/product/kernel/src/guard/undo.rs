@@ -8,10 +8,11 @@ use std::time::Duration;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::change::{Cleanup, Inode};
-use crate::cleanup::Cleanups;
-use crate::devices;
 use crate::files::write;
+use crate::guard::change::Cleanup;
+use crate::guard::cleanup::Cleanups;
+use crate::inode::Inode;
+use crate::swap::devices;
 use coldframe_proc::{field, text, Tree};
 
 /// How often a group is looked at until it is empty.
@@ -27,20 +28,18 @@ pub struct Left {
     pub undo: String,
 }
 
-impl Cleanups {
-    /// Reverts all changes, the last one first. Returns what could not be reverted, each with the remedy; that stays on
-    /// record.
-    pub(crate) fn undo(self, tree: &Tree) -> Vec<String> {
-        let (mut complaints, mut left) = (Vec::new(), Vec::new());
-        for cleanup in self.list.into_iter().rev() {
-            if let Err(complaint) = undo(&cleanup, tree) {
-                complaints.push(complaint);
-                left.insert(0, cleanup);
-            }
+/// Reverts all changes, the last one first. Returns what could not be reverted, each with the remedy; that stays on
+/// record.
+pub(crate) fn undo_all(cleanups: Cleanups, tree: &Tree) -> Vec<String> {
+    let (mut complaints, mut left) = (Vec::new(), Vec::new());
+    for cleanup in cleanups.list.into_iter().rev() {
+        if let Err(complaint) = undo(&cleanup, tree) {
+            complaints.push(complaint);
+            left.insert(0, cleanup);
         }
-        self.record.into_iter().for_each(|record| record.end(&left));
-        complaints
     }
+    cleanups.record.into_iter().for_each(|record| record.end(&left));
+    complaints
 }
 
 /// Reverts a change, if it has not been reverted. The error names what is left and the command that removes it.
@@ -51,7 +50,7 @@ fn undo(cleanup: &Cleanup, tree: &Tree) -> Result<(), String> {
         // An error: it has ended.
         let _ = handle.filter(|_| same).map(|handle| handle.and_then(|it| pidfd_send_signal(it, Signal::CONT)));
     }
-    let Some(left) = cleanup.left(tree) else { return Ok(()) };
+    let Some(left) = left(cleanup, tree) else { return Ok(()) };
     let failed = |why: String| format!("{} stays ({why}); as root: {}", left.what, left.undo);
     match cleanup {
         Cleanup::Folder(folder) => patiently(|| remove(folder)).map_err(failed),
@@ -72,44 +71,42 @@ fn undo(cleanup: &Cleanup, tree: &Tree) -> Result<(), String> {
     }
 }
 
-impl Cleanup {
-    /// What is left of it; `None`: it has been reverted.
-    pub(crate) fn left(&self, tree: &Tree) -> Option<Left> {
-        let left = |what: String, undo: String| Some(Left { what, undo });
-        match self {
-            Cleanup::Folder(folder) if folder.exists() => match text(&folder.join("cgroup.procs")).lines().count() {
-                0 => left(format!("the group {}", folder.display()), format!("rmdir {}", quoted(folder))),
-                // In a loop: the line is right while they run, too.
-                n => left(
-                    format!("the group {}, in which {n} processes run", folder.display()),
-                    format!("until rmdir {}; do sleep 1; done", quoted(folder)),
-                ),
-            },
-            Cleanup::Value(path, old) if path.exists() && restored(path, &text(path)) != restored(path, old) => {
-                let (now, old) = (text(path), restored(path, old));
-                let what = format!("{} in {} (it was {old})", restored(path, &now), path.display());
-                left(what, format!("echo {old} > {}", quoted(path)))
-            }
-            Cleanup::Zram(number, inode) if Inode::at(&devices::folder(tree, *number)) == Some(*inode) => left(
-                format!("the device /dev/zram{number}"),
-                format!("echo 1 > /sys/block/zram{number}/reset; echo {number} > /sys/class/zram-control/hot_remove"),
+/// What is left of a change; `None`: it has been reverted.
+pub(crate) fn left(cleanup: &Cleanup, tree: &Tree) -> Option<Left> {
+    let entry = |what: String, undo: String| Some(Left { what, undo });
+    match cleanup {
+        Cleanup::Folder(folder) if folder.exists() => match text(&folder.join("cgroup.procs")).lines().count() {
+            0 => entry(format!("the group {}", folder.display()), format!("rmdir {}", quoted(folder))),
+            // In a loop: the line is right while they run, too.
+            n => entry(
+                format!("the group {}, in which {n} processes run", folder.display()),
+                format!("until rmdir {}; do sleep 1; done", quoted(folder)),
             ),
-            Cleanup::File(path, inode) if Inode::at(path) == Some(*inode) => {
-                left(format!("the file {}", path.display()), format!("rm {}", quoted(path)))
-            }
-            Cleanup::Swap(_, inode) => {
-                let path = devices::area(tree, *inode)?;
-                left(format!("swap on {}", path.display()), format!("swapoff {}", quoted(&path)))
-            }
-            Cleanup::Stopped(process, began) => {
-                tree.process(*process).stat().filter(|stat| stat.began == *began && stat.stopped())?;
-                left(
-                    format!("process {process} ({}), which stands still", tree.process(*process).name()),
-                    format!("kill -CONT {process}"),
-                )
-            }
-            _ => None,
+        },
+        Cleanup::Value(path, old) if path.exists() && restored(path, &text(path)) != restored(path, old) => {
+            let (now, old) = (text(path), restored(path, old));
+            let what = format!("{} in {} (it was {old})", restored(path, &now), path.display());
+            entry(what, format!("echo {old} > {}", quoted(path)))
         }
+        Cleanup::Zram(number, inode) if Inode::from_path(&devices::folder(tree, *number)) == Some(*inode) => entry(
+            format!("the device /dev/zram{number}"),
+            format!("echo 1 > /sys/block/zram{number}/reset; echo {number} > /sys/class/zram-control/hot_remove"),
+        ),
+        Cleanup::File(path, inode) if Inode::from_path(path) == Some(*inode) => {
+            entry(format!("the file {}", path.display()), format!("rm {}", quoted(path)))
+        }
+        Cleanup::Swap(_, inode) => {
+            let path = devices::area(tree, *inode)?;
+            entry(format!("swap on {}", path.display()), format!("swapoff {}", quoted(&path)))
+        }
+        Cleanup::Stopped(process, began) => {
+            tree.process(*process).stat().filter(|stat| stat.began == *began && stat.stopped())?;
+            entry(
+                format!("process {process} ({}), which stands still", tree.process(*process).name()),
+                format!("kill -CONT {process}"),
+            )
+        }
+        _ => None,
     }
 }
 

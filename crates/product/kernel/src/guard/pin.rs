@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{fcntl_setpipe_size, pipe, splice, SpliceFlags};
 
-use crate::cleanup::Cleanups;
 use crate::files::write;
+use crate::guard::cleanup::Cleanups;
 use coldframe_proc::Tree;
 
 /// Pages that are pinned: 64 KiB, as many as a pipe has room for.
@@ -33,7 +33,7 @@ pub(crate) fn pin(tree: &Tree, group: &Path, cleanups: &mut Cleanups) -> Result<
     let Some(folder) = FOLDERS.iter().map(PathBuf::from).find(on_disk) else {
         return Err("no folder for a temporary file is on a disk".into());
     };
-    let back = own(tree, group);
+    let back = current_door(tree, group);
     let door = group.join("cgroup.procs");
     write(&door, "0").map_err(|e| format!("{}: {e}", door.display()))?;
     let pinned = pages(&folder);
@@ -51,10 +51,10 @@ fn pages(folder: &Path) -> std::io::Result<(File, [OwnedFd; 2])> {
     file.write_all(&vec![1; PAGES * 4096])?;
     let (out, into) = pipe()?;
     fcntl_setpipe_size(&into, PAGES * 4096)?;
-    let mut at = 0;
-    while at < (PAGES * 4096) as u64 {
-        let left = PAGES * 4096 - at as usize;
-        if splice(file.as_fd(), Some(&mut at), into.as_fd(), None, left, SpliceFlags::NONBLOCK)? == 0 {
+    let mut offset = 0;
+    while offset < (PAGES * 4096) as u64 {
+        let left = PAGES * 4096 - offset as usize;
+        if splice(file.as_fd(), Some(&mut offset), into.as_fd(), None, left, SpliceFlags::NONBLOCK)? == 0 {
             break;
         }
     }
@@ -62,7 +62,7 @@ fn pages(folder: &Path) -> std::io::Result<(File, [OwnedFd; 2])> {
 }
 
 /// The door of the group that this process is in, in the hierarchy of `group`.
-fn own(tree: &Tree, group: &Path) -> PathBuf {
+fn current_door(tree: &Tree, group: &Path) -> PathBuf {
     let parent = group.parent().unwrap_or(group);
     let groups = tree.own_process().cgroups();
     let mut folders = groups.iter().flat_map(|group| {
@@ -70,7 +70,7 @@ fn own(tree: &Tree, group: &Path) -> PathBuf {
     });
     let is_here = |door: &PathBuf| {
         let me = std::process::id().to_string();
-        std::fs::read_to_string(door).is_ok_and(|all| all.lines().any(|process| process == me))
+        std::fs::read_to_string(door).is_ok_and(|processes| processes.lines().any(|process| process == me))
     };
     folders.find(is_here).unwrap_or_else(|| parent.join("cgroup.procs"))
 }

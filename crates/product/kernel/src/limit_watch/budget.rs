@@ -14,7 +14,7 @@ const FIRST: u64 = 4 << 20;
 /// Changes of the limit smaller than this are not worth a call.
 const STEP: u64 = 256 << 10;
 /// The least part of the RAM that compressed pages leave for others.
-const LEAST: u64 = 8;
+const SHARE_MIN: u64 = 8;
 /// The most that a limit falls at once, as a part of the RAM. The kernel returns when the group is below it, and a
 /// program that takes pages back as fast as the kernel pushes them out keeps it from a large step for seconds.
 const FALL: u64 = 64;
@@ -26,12 +26,12 @@ pub(crate) struct Budget {
     outside_heap: Option<u64>,
     limit: u64,
     /// The RAM is for all memory: nothing comes on top.
-    all: bool,
+    total: bool,
 }
 
 impl Budget {
-    pub(crate) fn new(ram: u64, all: bool) -> Budget {
-        Budget { ram, outside_heap: all.then_some(0), limit: if all { ram } else { ram + FIRST }, all }
+    pub(crate) fn new(ram: u64, total: bool) -> Budget {
+        Budget { ram, outside_heap: total.then_some(0), limit: if total { ram } else { ram + FIRST }, total }
     }
 
     pub(crate) fn limit(&self) -> u64 {
@@ -45,7 +45,7 @@ impl Budget {
 
     /// A measurement of the memory outside the heap, bytes.
     pub(crate) fn observe(&mut self, outside_heap: u64) {
-        if !self.all {
+        if !self.total {
             self.outside_heap = Some(self.outside_heap().max(outside_heap));
         }
     }
@@ -55,12 +55,12 @@ impl Budget {
         self.limit = limit;
     }
 
-    /// The next limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
-    /// enough.
+    /// The next limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is
+    /// close enough.
     pub(crate) fn follow(&mut self, compressed: u64) -> Option<u64> {
-        let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
+        let heap = self.ram.saturating_sub(compressed).max(self.ram / SHARE_MIN);
         let limit = (heap + self.outside_heap.unwrap_or(FIRST)) / 4096 * 4096;
-        if limit.abs_diff(self.limit) < STEP.min(self.ram / LEAST) {
+        if limit.abs_diff(self.limit) < STEP.min(self.ram / SHARE_MIN) {
             return None;
         }
         self.limit = limit.max(self.limit.saturating_sub(STEP.max(self.ram / FALL)));

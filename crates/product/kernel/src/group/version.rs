@@ -10,30 +10,30 @@ pub enum Version {
 }
 
 impl Version {
-    fn of(self, one: &'static str, two: &'static str) -> &'static str {
+    fn select(self, v1: &'static str, v2: &'static str) -> &'static str {
         match self {
-            Version::One => one,
-            Version::Two => two,
+            Version::One => v1,
+            Version::Two => v2,
         }
     }
 
     /// The file of the hard limit, in bytes.
     pub fn limit_file(self) -> &'static str {
-        self.of("memory.limit_in_bytes", "memory.max")
+        self.select("memory.limit_in_bytes", "memory.max")
     }
 
     /// The file of the limit above which the kernel pushes out, and kills nothing. v1 has no other limit than the hard
     /// one.
     pub fn squeeze_file(self) -> &'static str {
-        self.of("memory.limit_in_bytes", "memory.high")
+        self.select("memory.limit_in_bytes", "memory.high")
     }
 
     pub(crate) fn usage_file(self) -> &'static str {
-        self.of("memory.usage_in_bytes", "memory.current")
+        self.select("memory.usage_in_bytes", "memory.current")
     }
 
     /// With v2 since Linux 5.19.
     pub(crate) fn peak_file(self) -> &'static str {
-        self.of("memory.max_usage_in_bytes", "memory.peak")
+        self.select("memory.max_usage_in_bytes", "memory.peak")
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{access, Access};
 
-use crate::version::Version;
+use crate::group::version::Version;
 use crate::KernelError;
 use coldframe_proc::{text, Cgroup, Mount, Process, Tree};
 
@@ -27,16 +27,19 @@ pub(crate) const WRITABLE: &str = "run it as root; in a container: with --privil
 /// A mounted hierarchy and the folder of this process in it.
 pub(crate) struct Mounted {
     pub(crate) mount: PathBuf,
-    own: PathBuf,
+    current: PathBuf,
 }
 
 impl Place {
     /// The place for this process.
+    ///
+    /// # Errors
+    /// There is no memory controller, or no folder that this user may write to.
     pub fn find(tree: &Tree) -> Result<Place, KernelError> {
-        let (one, two) = (mounted(tree, Version::One), mounted(tree, Version::Two));
-        if let Some(one) = one {
-            let parent = if one.own.is_dir() { one.own } else { one.mount };
-            let pressure = two.map(|two| if two.own.is_dir() { two.own } else { two.mount });
+        let (v1, v2) = (mounted(tree, Version::One), mounted(tree, Version::Two));
+        if let Some(v1) = v1 {
+            let parent = if v1.current.is_dir() { v1.current } else { v1.mount };
+            let pressure = v2.map(|v2| if v2.current.is_dir() { v2.current } else { v2.mount });
             let pressure = pressure.filter(|folder| folder.join("cgroup.pressure").exists() && writable(folder));
             return match writable(&parent) {
                 true => Ok(Place { version: Version::One, parent, pressure, enable: false }),
@@ -46,10 +49,10 @@ impl Place {
                 )),
             };
         }
-        let Some(two) = two else {
+        let Some(v2) = v2 else {
             return Err(KernelError::no_cgroups());
         };
-        second(&two)
+        second(&v2)
     }
 }
 
@@ -64,7 +67,7 @@ fn second(two: &Mounted) -> Result<Place, KernelError> {
         ));
     }
     let place = |parent: &Path, enable| Place { version: Version::Two, parent: parent.into(), pressure: None, enable };
-    let above = two.own.ancestors().skip(1).take_while(|folder| folder.starts_with(&two.mount));
+    let above = two.current.ancestors().skip(1).take_while(|folder| folder.starts_with(&two.mount));
     if let Some(parent) = above.into_iter().find(|folder| writable(folder) && has(folder, "cgroup.subtree_control")) {
         return Ok(place(parent, false));
     }
@@ -73,7 +76,7 @@ fn second(two: &Mounted) -> Result<Place, KernelError> {
         return Ok(place(&two.mount, !has(&two.mount, "cgroup.subtree_control")));
     }
     Err(KernelError::lacks(
-        format!("no group above {} can be written to (cgroup v2)", two.own.display()),
+        format!("no group above {} can be written to (cgroup v2)", two.current.display()),
         "run it as root, or in a session of systemd (systemd-run --user --scope); in a container: with --privileged",
     ))
 }
@@ -89,8 +92,8 @@ pub(crate) fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
         Version::Two => mount.kind == "cgroup2",
     };
     let mount = tree.path(tree.mounts().into_iter().find(fits)?.folder);
-    let own = path_of(&tree.own_process(), version)?;
-    Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
+    let path = path_of(&tree.own_process(), version)?;
+    Some(Mounted { current: mount.join(path.trim_start_matches('/')), mount })
 }
 
 pub(crate) fn path_of(process: &Process, version: Version) -> Option<String> {

@@ -1,9 +1,9 @@
 //! Prefetching lists on disk, so that a list serves the next start of the same program: its first fetch has a list.
 //!
 //! Addresses change with each start. So a page is named by its mapping and its distance in it: from the start of the
-//! heap; from the end of other anonymous mappings, which grow downward, and which are counted from the highest one down.
-//! Another layout makes a list that is wrong in part. That costs reads and nothing else: a list names pages to load, and
-//! never what is in them.
+//! heap; from the end of other anonymous mappings, which grow downward, and which are counted from the highest one
+//! down. Another layout makes a list that is wrong in part. That costs reads and nothing else: a list names pages to
+//! load, and never what is in them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use coldframe_proc::{mappings, Mapping, Process};
 
 use crate::files::hash;
-use crate::pages::{common, Pages};
+use crate::parking::pages::{common, Pages};
 
 /// The name of the mapping of the heap.
 const HEAP: &str = "[heap]";
@@ -32,9 +32,9 @@ impl Lists {
     fn files(&self, processes: impl Iterator<Item = u32>) -> Vec<(u32, PathBuf)> {
         let mut same = BTreeMap::new();
         let file = |process: u32| {
-            let of = Process::of(process);
-            let program = std::fs::read_link(of.file("exe")).unwrap_or_default();
-            let key = hash(&format!("{}\0{}", program.display(), of.command_line().join("\0")));
+            let entry = Process::of(process);
+            let program = std::fs::read_link(entry.file("exe")).unwrap_or_default();
+            let key = hash(&format!("{}\0{}", program.display(), entry.command_line().join("\0")));
             let number = same.entry(key).and_modify(|number| *number += 1).or_insert(1);
             (process, self.0.join(format!("{key:016x}-{number}.list")))
         };
@@ -67,18 +67,20 @@ impl Lists {
 
 fn prune(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut all: Vec<_> = entries.filter_map(|one| Some((one.metadata().ok()?.modified().ok()?, one.path()))).collect();
-    all.sort();
-    let many = all.len().saturating_sub(FILES_MAX);
-    all[..many].iter().for_each(|(_, path)| drop(std::fs::remove_file(path)));
+    let mut files: Vec<_> =
+        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    files.sort();
+    let many = files.len().saturating_sub(FILES_MAX);
+    files[..many].iter().for_each(|(_, path)| drop(std::fs::remove_file(path)));
 }
 
 /// The mappings that a list names, each with its name in a list.
 fn named(maps: &str) -> Vec<(String, Mapping<'_>)> {
-    let mut all = mappings(maps);
-    all.retain(|one| one.rights.starts_with("rw") && (one.name.is_empty() || one.name == HEAP));
-    let name = |(number, one): (usize, Mapping<'_>)| if is_heap(&one) { HEAP.into() } else { number.to_string() };
-    all.into_iter().rev().enumerate().map(|(number, one)| (name((number, one)), one)).collect()
+    let mut mappings = mappings(maps);
+    mappings.retain(|mapping| mapping.rights.starts_with("rw") && (mapping.name.is_empty() || mapping.name == HEAP));
+    let name =
+        |(number, mapping): (usize, Mapping<'_>)| if is_heap(&mapping) { HEAP.into() } else { number.to_string() };
+    mappings.into_iter().rev().enumerate().map(|(number, mapping)| (name((number, mapping)), mapping)).collect()
 }
 
 fn is_heap(mapping: &Mapping) -> bool {
@@ -87,32 +89,34 @@ fn is_heap(mapping: &Mapping) -> bool {
 
 /// The distances of pages in their mappings.
 fn distances(ranges: &[Range<u64>], maps: &str) -> Stored {
-    let within = |(name, one): (String, Mapping)| {
-        let first = ranges.partition_point(|range| range.end <= one.start);
-        let behind = ranges.partition_point(|range| range.start < one.end);
-        let of = |range: Range<u64>| match is_heap(&one) {
-            true => range.start - one.start..range.end - one.start,
-            false => one.end - range.end..one.end - range.start,
+    let within = |(name, mapping): (String, Mapping)| {
+        let first = ranges.partition_point(|range| range.end <= mapping.start);
+        let behind = ranges.partition_point(|range| range.start < mapping.end);
+        let distance = |range: Range<u64>| match is_heap(&mapping) {
+            true => range.start - mapping.start..range.end - mapping.start,
+            false => mapping.end - range.end..mapping.end - range.start,
         };
-        let all = common(ranges.get(first..behind)?, std::slice::from_ref(&(one.start..one.end)));
-        (!all.is_empty()).then(|| (name, all.into_iter().map(of).collect()))
+        let pages = common(ranges.get(first..behind)?, std::slice::from_ref(&(mapping.start..mapping.end)));
+        (!pages.is_empty()).then(|| (name, pages.into_iter().map(distance).collect()))
     };
     named(maps).into_iter().filter_map(within).collect()
 }
 
 /// The addresses of these distances, in order, without those that are outside of their mappings.
 fn addresses(stored: &Stored, maps: &str) -> Vec<Range<u64>> {
-    let mut all = Vec::new();
-    for (name, one) in named(maps) {
-        let of = |range: &Range<u64>| match is_heap(&one) {
-            true => one.start.saturating_add(range.start)..one.start.saturating_add(range.end),
-            false => one.end.saturating_sub(range.end)..one.end.saturating_sub(range.start),
+    let mut addresses = Vec::new();
+    for (name, mapping) in named(maps) {
+        let address = |range: &Range<u64>| match is_heap(&mapping) {
+            true => mapping.start.saturating_add(range.start)..mapping.start.saturating_add(range.end),
+            false => mapping.end.saturating_sub(range.end)..mapping.end.saturating_sub(range.start),
         };
-        let ranges = stored.get(&name).into_iter().flatten().map(of);
-        all.extend(ranges.filter(|range| one.start <= range.start && range.start < range.end && range.end <= one.end));
+        let ranges = stored.get(&name).into_iter().flatten().map(address);
+        addresses.extend(
+            ranges.filter(|range| mapping.start <= range.start && range.start < range.end && range.end <= mapping.end),
+        );
     }
-    all.sort_by_key(|range| range.start);
-    all
+    addresses.sort_by_key(|range| range.start);
+    addresses
 }
 
 #[cfg(test)]

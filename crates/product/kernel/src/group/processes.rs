@@ -10,8 +10,8 @@ pub(crate) fn outside_heap(tree: &Tree, process: u32) -> u64 {
 
 fn private(smaps: &str) -> u64 {
     let counts = |name: &str| name.starts_with('/') || name == "[stack]";
-    let all = mappings(smaps).into_iter().filter(|mapping| counts(mapping.name)).map(|mapping| mapping.counts);
-    all.map(|counts| (counts.anonymous + counts.swap) * 1024).sum()
+    let outside = mappings(smaps).into_iter().filter(|mapping| counts(mapping.name)).map(|mapping| mapping.counts);
+    outside.map(|counts| (counts.anonymous + counts.swap) * 1024).sum()
 }
 
 /// Ticks that a process has waited for block devices so far.

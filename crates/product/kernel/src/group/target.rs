@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::group::place::{mounted, path_of};
+use crate::group::version::Version;
 use crate::group::Group;
-use crate::place::{mounted, path_of};
-use crate::version::Version;
 use crate::KernelError;
 use coldframe_proc::{ProcError, Process, Tree};
 
@@ -47,6 +47,9 @@ impl Target {
 }
 
 /// The group that a name stands for.
+///
+/// # Errors
+/// There is no group of this name, or it is the root of all groups.
 pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
     let hierarchy =
         [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));
@@ -79,10 +82,13 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
             "start it in a group of its own: systemd-run --scope (with --user: as yourself) -- PROGRAM",
         ));
     }
-    Ok(Group::at(version, folder, None))
+    Ok(Group::new(version, folder, None))
 }
 
 /// The process that a name stands for which is no group's, as `error` says.
+///
+/// # Errors
+/// Several programs have this name, or `error`, if none has.
 pub fn process_of(tree: &Tree, name: &str, error: KernelError) -> Result<u32, KernelError> {
     tree.named(name).map_err(|why| match why {
         ProcError::Several(..) => KernelError::Refused(why.to_string()),

@@ -20,12 +20,12 @@ pub fn machine_stall(tree: &Tree) -> Option<Stall> {
 
 /// Reads a `memory.pressure` file. `None`: it has no times.
 pub(crate) fn stalled(text: &str) -> Option<Stall> {
-    let of = |kind: &str| {
+    let total_of = |kind: &str| {
         let line = text.lines().find(|line| line.split(' ').next() == Some(kind))?;
         let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
         Some(Duration::from_micros(total.parse().ok()?))
     };
-    Some(Stall { some: of("some")?, full: of("full").unwrap_or_default() })
+    Some(Stall { some: total_of("some")?, full: total_of("full").unwrap_or_default() })
 }
 
 #[cfg(test)]

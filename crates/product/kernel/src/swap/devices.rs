@@ -1,0 +1,61 @@
+//! Swap devices that are there: their folders and paths, and how they are removed (swapon(8),
+//! Documentation/admin-guide/blockdev/zram.rst). A file may be in a folder of another user, who can put a link in its
+//! place at any time. So it is removed after a look at its inode.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{open, Mode, OFlags};
+
+use crate::files::write;
+use crate::inode::Inode;
+use coldframe_proc::{swap_off, Tree};
+
+/// The folder in which the kernel makes and removes zram devices.
+pub(crate) const CONTROL: &str = "/sys/class/zram-control";
+/// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its
+/// size.
+pub(crate) const ZRAM_MAX: u64 = 8 << 30;
+/// Smaller swap is not worth a device.
+pub(crate) const SIZE_MIN: u64 = 1 << 20;
+
+/// A zram device's folder.
+pub(crate) fn folder(tree: &Tree, number: u32) -> PathBuf {
+    tree.path(format!("/sys/devices/virtual/block/zram{number}"))
+}
+
+/// Removes a zram device.
+pub(crate) fn remove(tree: &Tree, number: u32) -> std::io::Result<()> {
+    write(&folder(tree, number).join("reset"), "1")?;
+    write(&tree.path(CONTROL).join("hot_remove"), number.to_string())
+}
+
+/// The path now of what is swapped to.
+pub(crate) fn area(tree: &Tree, inode: Inode) -> Option<PathBuf> {
+    let mut paths = tree.swap_areas().into_iter().map(|area| tree.path(area.name.replace("\\040", " ")));
+    paths.find(|path| Inode::from_path(path) == Some(inode))
+}
+
+/// Ends swapping to a device or file. Its pages are loaded into RAM first.
+pub(crate) fn off(path: &Path, inode: Inode) -> std::io::Result<()> {
+    let file: OwnedFd = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    match Inode::from_file(&file) == Some(inode) {
+        true => swap_off(&file),
+        false => Err(std::io::Error::other("it has been moved")),
+    }
+}
+
+/// The size of a new swap: what is asked for and a page for its header, or no more than the machine's RAM and
+/// [`ZRAM_MAX`], on a disk no more than half of what is free.
+pub(crate) fn size(tree: &Tree, path: Option<&Path>, bytes: Option<u64>) -> u64 {
+    if let Some(bytes) = bytes {
+        return (bytes.max(SIZE_MIN) + 4096).div_ceil(4096) * 4096;
+    }
+    let ram = tree.meminfo("MemTotal").max(64 << 20);
+    let folder = path.map(|path| path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let room = match folder.map(rustix::fs::statvfs) {
+        Some(Ok(disk)) => ZRAM_MAX.min(disk.f_bavail * disk.f_frsize / 2),
+        _ => ZRAM_MAX,
+    };
+    ram.min(room) / 4096 * 4096
+}
