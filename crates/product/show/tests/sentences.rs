@@ -131,7 +131,7 @@ fn each_verdict_of_runs_has_its_sentence() {
 
 fn need(bytes: u64, method: Method) -> Need {
     let answer = Answer::Recorder(Recorded { common: common(), ..recorded() });
-    Need { need_bytes: bytes, method, touched_bytes: 8 * MIB, ..Need::of(&answer, &[], None) }
+    Need { need_bytes: bytes, method, touched_bytes: 8 * MIB, ..Need::new(&answer, &[], None) }
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn each_verdict_of_needs_has_its_sentence() {
     ];
     for (mib, method, sentence) in rows {
         let needs: Vec<Need> = mib.iter().map(|mib| need(mib * MIB, method)).collect();
-        let printed = joined(&verdict_answer::words(&Verdict::of(&needs, Some(50 * MIB), None)));
+        let printed = joined(&verdict_answer::words(&Verdict::by_needs(&needs, Some(50 * MIB), None)));
         assert!(printed.contains(sentence), "{printed}\nwanted: {sentence}");
     }
     // With a baseline: what grew since, or that nothing did.
@@ -155,7 +155,8 @@ fn each_verdict_of_needs_has_its_sentence() {
     ] {
         let needs = [need(mib * MIB, Method::Recorder)];
         let limit = (before.need_bytes as f64 * (1.0 + NOISE)) as u64;
-        let printed = joined(&verdict_answer::words(&Verdict::of(&needs, Some(limit), Some(("need.json", &before)))));
+        let printed =
+            joined(&verdict_answer::words(&Verdict::by_needs(&needs, Some(limit), Some(("need.json", &before)))));
         assert!(printed.contains(sentence), "{printed}\nwanted: {sentence}");
     }
 }

@@ -80,7 +80,7 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
         let (need, answer) = check.measured(&mut recorder, listener)?;
         needs.push(need);
         answers.push(answer);
-        let verdict = Verdict::of(&needs, limit, check.baseline);
+        let verdict = Verdict::by_needs(&needs, limit, check.baseline);
         if !verdict.is_open() && (!check.whole || needs.len() >= RECORDINGS)
             || runs.is_some() && needs.len() >= RECORDINGS
         {
@@ -146,7 +146,7 @@ impl Check<'_> {
                 let watched = watch::program(self.command, &self.limits(), None, listener)?;
                 let answer = Answer::ReferencedBits(watched.answer(&why, &self.limits(), None)?);
                 *recorder = Recorder::Bits(why);
-                (Need::of(&answer, &[], None), answer)
+                (Need::new(&answer, &[], None), answer)
             }
         };
         if answer.exit != Some(0) {
@@ -174,7 +174,7 @@ impl Check<'_> {
         let reading = Reading::read(&trace, seconds, None)?;
         let answer = Answer::Recorder(machine.priced(&reading, &self.limits())?);
         let sheet: Sheet = machine.sheet().clone();
-        let need = Need::of(&answer, &reading.provenance.group, Some(sheet));
+        let need = Need::new(&answer, &reading.provenance.group, Some(sheet));
         Ok(Ok((need, answer)))
     }
 }

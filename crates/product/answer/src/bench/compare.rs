@@ -231,8 +231,8 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
     if rustix::process::geteuid().is_root() {
         let pasted = made(backing.join("coldframe.swap"));
         for ((name, kind), (_, pasted)) in made(folder.join("swap")).zip(pasted) {
-            let there = kind.check(&Tree::machine()).map_err(AnswerError::from);
-            match there.and_then(|()| ready(Some(kind.clone()))) {
+            let possible = kind.check(&Tree::machine()).map_err(AnswerError::from);
+            match possible.and_then(|()| ready(Some(kind.clone()))) {
                 Ok(_) => {
                     let words = ["--by", "kernel", "--swap", &pasted.to_string()];
                     add(name, Way::kernel(Some(kind.to_string())), &words);

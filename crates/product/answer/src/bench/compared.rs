@@ -94,7 +94,7 @@ pub fn fastest(plain: &Runs, sizes: &[SizeRuns]) -> Option<Fastest> {
     };
     let ways = sizes.first()?.ways.iter();
     let means = ways.filter_map(|way| Some(Fastest { name: way.name.clone(), times_plain: mean(&way.name)? }));
-    means.min_by(|one, other| one.times_plain.total_cmp(&other.times_plain))
+    means.min_by(|a, other| a.times_plain.total_cmp(&other.times_plain))
 }
 
 impl Compared {

@@ -105,8 +105,8 @@ impl Need {
     }
 
     /// Of an answer, and of the processes that it is about.
-    pub fn of(answer: &Answer, group: &[ProcessFacts], sheet: Option<Sheet>) -> Need {
-        let (least, at_most) = least(answer, answer.slowdown_percent / 100.0 * answer.program_seconds);
+    pub fn new(answer: &Answer, group: &[ProcessFacts], sheet: Option<Sheet>) -> Need {
+        let (need_bytes, at_most) = needed(answer, answer.slowdown_percent / 100.0 * answer.program_seconds);
         let mut matter: Vec<_> = group.iter().filter(|process| !process.left_out).collect();
         matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
         let part = |process: &&ProcessFacts| Part {
@@ -120,7 +120,7 @@ impl Need {
             method: answer.method(),
             program: answer.program.clone(),
             command: answer.command.clone(),
-            need_bytes: least,
+            need_bytes,
             at_most,
             slowdown_percent: answer.slowdown_percent,
             managed_bytes: answer.managed_bytes,
@@ -137,48 +137,49 @@ impl Need {
     /// What grew by more than noise since the baseline, the largest growth in bytes first.
     pub fn grown_since(&self, before: &Need, noise: f64) -> Vec<Grown> {
         let row = |what: &str, before_bytes, now_bytes| Grown { what: what.into(), before_bytes, now_bytes };
-        let mut all = vec![
+        let mut rows = vec![
             row("least RAM", before.need_bytes, self.need_bytes),
             row("heap at its peak", before.managed_bytes, self.managed_bytes),
             row("heap touched in all", before.touched_bytes, self.touched_bytes),
             row("not paged", before.not_paged_bytes, self.not_paged_bytes),
         ];
         if self.processes.len() > 1 || before.processes.len() > 1 {
-            let of = |parts: &[Part], name: &str| {
+            let heap_of = |parts: &[Part], name: &str| {
                 let named = parts.iter().filter(|part| part.program == name);
                 named.map(|part| part.managed_bytes).sum::<u64>()
             };
             let mut names: Vec<&str> = self.processes.iter().map(|part| part.program.as_str()).collect();
             names.sort_unstable();
             names.dedup();
-            let heap =
-                |name: &&str| row(&format!("heap of {name}"), of(&before.processes, name), of(&self.processes, name));
-            all.extend(names.iter().map(heap));
+            let heap = |name: &&str| {
+                row(&format!("heap of {name}"), heap_of(&before.processes, name), heap_of(&self.processes, name))
+            };
+            rows.extend(names.iter().map(heap));
         }
-        all.retain(|one| one.now_bytes as f64 > (1.0 + noise) * one.before_bytes as f64 + PAGE as f64);
-        all.sort_by_key(|one| std::cmp::Reverse(one.now_bytes - one.before_bytes));
-        all
+        rows.retain(|row| row.now_bytes as f64 > (1.0 + noise) * row.before_bytes as f64 + PAGE as f64);
+        rows.sort_by_key(|row| std::cmp::Reverse(row.now_bytes - row.before_bytes));
+        rows
     }
 }
 
 /// The least RAM with which paging takes at most `extra` seconds more than with all the RAM that the program needs, on
 /// the line between two sizes. Below the recorder's window times are only lower bounds, so no size there counts; then
 /// the second value is true.
-fn least(answer: &Answer, extra: f64) -> (u64, bool) {
+fn needed(answer: &Answer, extra: f64) -> (u64, bool) {
     let full = answer.curve.first().map_or(0.0, |point| point.seconds);
     let more = |point: &Point| point.seconds - full;
-    let mut least = answer.curve.first().map_or(0, |point| point.ram_bytes);
+    let mut needed = answer.curve.first().map_or(0, |point| point.ram_bytes);
     for pair in answer.curve.windows(2) {
         let (above, below) = (&pair[0], &pair[1]);
-        least = below.ram_bytes;
+        needed = below.ram_bytes;
         if more(below) > extra {
             let part = (extra - more(above)) / (more(below) - more(above));
-            least = above.ram_bytes - (part * (above.ram_bytes - below.ram_bytes) as f64) as u64;
+            needed = above.ram_bytes - (part * (above.ram_bytes - below.ram_bytes) as f64) as u64;
             break;
         }
     }
-    let most = answer.managed_bytes.max(answer.together_bytes);
-    (least.max(answer.covered_bytes).min(most), least < answer.covered_bytes)
+    let heap = answer.managed_bytes.max(answer.together_bytes);
+    (needed.max(answer.covered_bytes).min(heap), needed < answer.covered_bytes)
 }
 
 #[cfg(test)]
@@ -203,16 +204,16 @@ mod tests {
     fn the_number_lies_on_the_line_between_two_sizes_and_the_pagers_start_cancels() {
         // 0.3 s of start for all sizes; 0.1 s more is reached half way between 60 and 40 MiB.
         let answer = answer(&[(101, 1.3), (60, 1.35), (40, 1.45), (20, 9.0)], 10);
-        assert_eq!(least(&answer, 0.1), (50 * MIB, false));
+        assert_eq!(needed(&answer, 0.1), (50 * MIB, false));
     }
 
     #[test]
     fn below_the_recorders_window_there_is_no_number_and_all_it_touched_is_enough() {
         let curve = [(101, 1.3), (60, 1.35), (40, 1.45), (20, 9.0)];
-        assert_eq!(least(&answer(&curve, 55), 0.1), (55 * MIB, true));
-        assert_eq!(least(&answer(&curve, 55), 0.0), (100 * MIB, false));
+        assert_eq!(needed(&answer(&curve, 55), 0.1), (55 * MIB, true));
+        assert_eq!(needed(&answer(&curve, 55), 0.0), (100 * MIB, false));
         // It never takes longer: the smallest size that was tried.
-        assert_eq!(least(&answer(&[(101, 1.3), (60, 1.3)], 10), 0.1), (60 * MIB, false));
+        assert_eq!(needed(&answer(&[(101, 1.3), (60, 1.3)], 10), 0.1), (60 * MIB, false));
     }
 
     #[test]
@@ -223,13 +224,13 @@ mod tests {
             managed_bytes: mib * MIB,
             ..ProcessFacts::default()
         };
-        let before = Need::of(&answer, &[process("/bin/cc1 x", 50), process("ld", 10)], None);
+        let before = Need::new(&answer, &[process("/bin/cc1 x", 50), process("ld", 10)], None);
         let mut now = before.clone();
         now.need_bytes += before.need_bytes / 100;
         assert_eq!(now.grown_since(&before, NOISE), []);
         now.need_bytes = 2 * before.need_bytes;
         now.processes = vec![Part { program: "cc1".into(), managed_bytes: 61 * MIB }];
-        let grown: Vec<_> = now.grown_since(&before, NOISE).into_iter().map(|one| one.what).collect();
+        let grown: Vec<_> = now.grown_since(&before, NOISE).into_iter().map(|row| row.what).collect();
         assert_eq!(grown, ["least RAM", "heap of cc1"]);
         assert_eq!(
             before.grown_since(&now, NOISE),

@@ -85,7 +85,7 @@ impl Bench<'_> {
             files.lock().unwrap().iter_mut().for_each(FileLooks::look);
         };
         let care = Care { deadline, others: &others, look: &look, pause: PAUSE, ..Care::that_ends(self.signals) };
-        let program = Program::of(child.wait(&care)?, began);
+        let program = Program::ended(child.wait(&care)?, began);
         self.files_known = true;
         let files = files.into_inner().unwrap().map(|looks| looks.files).unwrap_or_default();
         Ok(Run { peak_bytes: peak.into_inner(), files, ..self.ended(program, output()) })
@@ -105,7 +105,7 @@ impl Bench<'_> {
         };
         let ended = child.wait(&Care { look: &look, ..Care::that_ends(self.signals) })?;
         let output = self.streams.first_output();
-        Ok(Run { peak_bytes: peak.into_inner(), ..self.ended(Program::of(ended, began), output) })
+        Ok(Run { peak_bytes: peak.into_inner(), ..self.ended(Program::ended(ended, began), output) })
     }
 
     /// The program in that much RAM; it is ended after so many seconds.
@@ -184,8 +184,8 @@ fn kernel_swap(folder: &Path) -> Option<Option<String>> {
         return Some(None);
     }
     let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
-    let there = |kind: &SwapKind| kind.check(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
-    kinds.into_iter().find(there).map(|kind| Some(kind.to_string())).or(machine.then_some(None))
+    let possible = |kind: &SwapKind| kind.check(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
+    kinds.into_iter().find(possible).map(|kind| Some(kind.to_string())).or(machine.then_some(None))
 }
 
 /// A folder for the swap files of runs, which goes with them.

@@ -71,7 +71,7 @@ impl Plan for LessRam {
         }
         let kinds: Vec<Runs> = runs.kinds().into_iter().map(|(_, runs)| runs).collect();
         let good = kinds.iter().filter(|runs| runs.ram_bytes == ram_bytes && runs.within(limit));
-        let by = good.min_by(|one, other| one.seconds.total_cmp(&other.seconds)).map(|runs| runs.by);
+        let by = good.min_by(|a, other| a.seconds.total_cmp(&other.seconds)).map(|runs| runs.by);
         let slow = kinds.iter().filter(|runs| !runs.within(limit)).filter_map(|runs| runs.ram_bytes);
         Ok(Found { size: Measured { good: ram_bytes.zip(by), too_slow_bytes: slow.max() }, limit, remarks })
     }
@@ -117,7 +117,7 @@ impl Sizes<'_, '_> {
         }
         let runs = self.course.runs();
         let seconds = |way: &Way| runs.paged(way, ram).map_or(f64::INFINITY, |runs| runs.seconds);
-        ways.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+        ways.sort_by(|a, other| seconds(a).total_cmp(&seconds(other)));
         Ok(ways)
     }
 

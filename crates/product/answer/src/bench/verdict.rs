@@ -56,7 +56,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Of one recording or more, given in order, and the place of the one that counts.
-    pub fn of(needs: &[Need], limit: Option<u64>, baseline: Option<(&str, &Need)>) -> Verdict {
+    pub fn by_needs(needs: &[Need], limit: Option<u64>, baseline: Option<(&str, &Need)>) -> Verdict {
         let need = Need { sheet: None, ..needs[median(needs)].clone() };
         let noise = noise(needs).max(baseline.map_or(0.0, |(_, before)| before.noise)).max(NOISE);
         let limit = match baseline {
@@ -67,7 +67,7 @@ impl Verdict {
         };
         let distance_bytes = limit.map(|limit| limit as i64 - need.need_bytes as i64);
         let bits = need.method == Method::ReferencedBits && baseline.is_none();
-        let known = |limit: u64| needs.iter().all(|one| (one.need_bytes > limit) == (need.need_bytes > limit));
+        let known = |limit: u64| needs.iter().all(|other| (other.need_bytes > limit) == (need.need_bytes > limit));
         Verdict {
             schema_version: SCHEMA_VERSION,
             kind: "verdict".into(),
@@ -126,9 +126,9 @@ pub(crate) fn growth(bytes: u64, noise: f64) -> u64 {
 
 /// How far needs of the same program are apart, as a part of the median.
 pub(crate) fn noise(needs: &[Need]) -> f64 {
-    let all = || needs.iter().map(|need| need.need_bytes);
-    let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-    (most - least) as f64 / needs[median(needs)].need_bytes.max(1) as f64
+    let bytes = || needs.iter().map(|need| need.need_bytes);
+    let (low, high) = (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0));
+    (high - low) as f64 / needs[median(needs)].need_bytes.max(1) as f64
 }
 
 /// The place of the recording with the median need, the smaller of two.
@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_yes_is_final_and_a_no_is_repeated_until_the_median_is_known() {
-        let of = |bytes: &[u64]| Verdict::of(&bytes.iter().map(|b| need(*b)).collect::<Vec<_>>(), Some(100), None);
+        let of =
+            |bytes: &[u64]| Verdict::by_needs(&bytes.iter().map(|b| need(*b)).collect::<Vec<_>>(), Some(100), None);
         let outcome = |verdict: Verdict| (verdict.within, verdict.is_open(), verdict.need.unwrap().need_bytes);
         assert_eq!(outcome(of(&[100])), (true, false, 100));
         assert_eq!(outcome(of(&[101])), (false, true, 101));
@@ -178,6 +179,6 @@ mod tests {
 
     #[test]
     fn without_a_limit_the_answer_is_yes() {
-        assert!(Verdict::of(&[need(5)], None, None).within);
+        assert!(Verdict::by_needs(&[need(5)], None, None).within);
     }
 }

@@ -47,11 +47,11 @@ pub fn calibrate(
         true => sheet::sheet(backing, extent, listener)?,
         false => sheet::measured(backing, extent, swaps, listener)?.0,
     };
-    Ok(Calibrated::of(sheet, stored::path()))
+    Ok(Calibrated::new(sheet, stored::path()))
 }
 
 impl Calibrated {
-    fn of(sheet: Sheet, sheet_file: Option<PathBuf>) -> Calibrated {
+    fn new(sheet: Sheet, sheet_file: Option<PathBuf>) -> Calibrated {
         let (live_ps, disk_ps) = (times(&sheet.live), times(&sheet.disk));
         Calibrated { schema_version: SCHEMA_VERSION, sheet_file, machine: sheet.machine, live_ps, disk_ps }
     }

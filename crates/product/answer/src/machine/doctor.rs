@@ -25,7 +25,7 @@ pub struct Doctor {
 /// Examines this machine, with this folder for the swap file.
 pub fn doctor(backing: &Path) -> Doctor {
     let mut findings: Vec<Finding> = examine(backing);
-    if !findings.iter().any(|one| one.name == "swap file" && one.health == Health::Missing) {
+    if !findings.iter().any(|finding| finding.name == "swap file" && finding.health == Health::Missing) {
         findings.push(latency(backing));
     }
     findings.push(preload());
@@ -35,7 +35,7 @@ pub fn doctor(backing: &Path) -> Doctor {
         state: format!("one was killed, and has left {}", left.what),
         remedy: left.undo,
     }));
-    let run_works = findings.iter().all(|one| one.health != Health::Missing);
+    let run_works = findings.iter().all(|finding| finding.health != Health::Missing);
     Doctor { schema_version: SCHEMA_VERSION, run_works, findings }
 }
 

@@ -191,7 +191,7 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     };
     let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
-    let seconds = ended.at.duration_since(started).as_secs_f64();
+    let seconds = ended.ended_at.duration_since(started).as_secs_f64();
     order.listener.iter().for_each(|listener| listener.progress(0, None, "reading the recording"));
     let rests = looks.noted.into_inner().unwrap_or_default().rests;
     Ok(RecordedRun { seconds, folder, native_seconds, worked, ended, rests })

@@ -112,7 +112,7 @@ fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, Answe
     if huge.is_ok() {
         let _ = disable_transparent_huge_pages(false);
     }
-    child.map(Child::of).map_err(|e| AnswerError::new(126, format!("{}: {e}", command[0].to_string_lossy())))
+    child.map(Child::adopt).map_err(|e| AnswerError::new(126, format!("{}: {e}", command[0].to_string_lossy())))
 }
 
 /// Shows how far it is.

@@ -50,7 +50,7 @@ impl FaultRate {
             self.fast_at = Some(now);
         }
         self.last = (now, faults);
-        self.fast_at.is_some_and(|at| now - at <= LINGER)
+        self.fast_at.is_some_and(|last| now - last <= LINGER)
     }
 }
 

@@ -56,14 +56,14 @@ pub fn library(name: &str) -> Result<Option<PathBuf>, AnswerError> {
 
 /// A folder that no other user writes to.
 fn cache() -> Option<PathBuf> {
-    let of = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("coldframe").join(concat!("lib-", env!("CARGO_PKG_VERSION"))))
 }
 
 /// In one step: another program may be loading the file.
 fn write(place: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if std::fs::read(place).is_ok_and(|there| there == bytes) {
+    if std::fs::read(place).is_ok_and(|present| present == bytes) {
         return Ok(());
     }
     let folder = place.parent().unwrap_or(Path::new("."));

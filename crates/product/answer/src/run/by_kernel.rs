@@ -223,7 +223,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
             full_seconds: stall.map(|stall| stall.full.as_secs_f64()),
             device_seconds: watched.delay.as_secs_f64(),
         },
-        program: Program::of(ended?, began),
+        program: Program::ended(ended?, began),
     })
 }
 

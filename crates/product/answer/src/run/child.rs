@@ -109,14 +109,14 @@ pub struct Care<'a> {
 
 impl<'a> Care<'a> {
     /// Signals are passed on, and there is no time limit.
-    pub fn of(signals: &'a Signals) -> Care<'a> {
+    pub fn passing_on(signals: &'a Signals) -> Care<'a> {
         let (others, look) = (&Vec::new, &|| {});
         Care { signals, pass_on: true, deadline: None, grace: GRACE, others, look, pause: LOOK, reap: false }
     }
 
     /// Signals end the program.
     pub fn that_ends(signals: &'a Signals) -> Care<'a> {
-        Care { pass_on: false, ..Care::of(signals) }
+        Care { pass_on: false, ..Care::passing_on(signals) }
     }
 
     fn reason(&self) -> Option<Why> {
@@ -144,7 +144,7 @@ pub struct Ended {
     /// `None`: it ended by itself.
     pub why: Option<Why>,
     /// When it ended: its pagers' processes, which are waited for, end up to 20 ms later.
-    pub at: Instant,
+    pub ended_at: Instant,
 }
 
 /// A program that has been started.
@@ -207,11 +207,11 @@ impl Child {
         adopt_orphans();
         let child = process.spawn();
         let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
-        child.map(Child::of).map_err(failed)
+        child.map(Child::adopt).map_err(failed)
     }
 
     /// Of a process that is there already.
-    pub fn of(process: std::process::Child) -> Child {
+    pub fn adopt(process: std::process::Child) -> Child {
         adopt_orphans();
         Child { process, ending: Ending::default(), status: None }
     }
@@ -234,8 +234,8 @@ impl Child {
 
     /// Waits for its end.
     pub fn wait(self, care: &Care) -> Result<Ended, AnswerError> {
-        if let Some((status, at)) = self.status {
-            return Ok(Ended { status, why: self.ending.why, at });
+        if let Some((status, ended_at)) = self.status {
+            return Ok(Ended { status, why: self.ending.why, ended_at });
         }
         let (program, mut ending) = (self.process.id(), self.ending);
         let (ends, ended) = channel::<()>();
@@ -257,9 +257,9 @@ impl Child {
             status
         });
         let failed = |e| AnswerError::new(5, format!("cannot wait for the program: {e}"));
-        let (status, at) = status.map_err(failed)?;
+        let (status, ended_at) = status.map_err(failed)?;
         ending.end_others(care);
-        Ok(Ended { status, why: ending.why, at })
+        Ok(Ended { status, why: ending.why, ended_at })
     }
 }
 
@@ -273,8 +273,8 @@ pub(crate) fn below() -> Vec<u32> {
     let lives = |id: &u32| Process::of(*id).stat().is_some_and(|stat| !stat.ended());
     // A pager ends with its program.
     let is_pager = |id: &u32| Process::of(*id).name() == "coldframe-pager";
-    let all = Tree::machine().own_process().with_descendants();
-    all.into_iter().skip(1).filter(|id| lives(id) && !is_pager(id)).collect()
+    let processes = Tree::machine().own_process().with_descendants();
+    processes.into_iter().skip(1).filter(|id| lives(id) && !is_pager(id)).collect()
 }
 
 /// What has come below coldframe since then: a program that is started now, and all that it starts.
@@ -299,7 +299,7 @@ fn await_end(program: u32, reap: bool) -> rustix::io::Result<(ExitStatus, Instan
             Err(error) => return Err(error),
         }
     };
-    let at = Instant::now();
+    let ended_at = Instant::now();
     for _ in 0..if reap { NAPS } else { 0 } {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
@@ -307,7 +307,7 @@ fn await_end(program: u32, reap: bool) -> rustix::io::Result<(ExitStatus, Instan
             Err(_) => break,
         }
     }
-    Ok((ExitStatus::from_raw(status.as_raw()), at))
+    Ok((ExitStatus::from_raw(status.as_raw()), ended_at))
 }
 
 /// The exit code that a shell reports for a status.

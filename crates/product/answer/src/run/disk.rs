@@ -21,7 +21,7 @@ pub struct Counter {
 
 impl Counter {
     /// From now on. `None`: this disk has none; btrfs, overlays and networks have no disk of their own.
-    pub fn of(path: &Path) -> Option<Counter> {
+    pub fn from_now(path: &Path) -> Option<Counter> {
         let (major, minor) = number(path);
         let file = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));
         read(&file).map(|before| Counter { file, before })
@@ -53,6 +53,6 @@ mod tests {
         let counter = Counter { file: file.path().into(), before: 1024 };
         std::fs::write(file.path(), "1 2 3 4 5 6 10 8").unwrap();
         assert_eq!(counter.written(), Some(4096));
-        assert!(Counter::of(Path::new("/proc")).is_none(), "no disk");
+        assert!(Counter::from_now(Path::new("/proc")).is_none(), "no disk");
     }
 }

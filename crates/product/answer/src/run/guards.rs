@@ -12,8 +12,8 @@ use crate::listener::Listener;
 
 /// The folder for what concerns this user's machine until it is restarted; `None`: the user has none.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { runtime };
     folder.map(|folder| folder.join("coldframe"))
 }
 
@@ -36,9 +36,9 @@ pub(crate) fn guard() -> Result<Guard, KernelError> {
 
 /// What killed guards have left, and the line that reverts it; `None`: nothing.
 pub(crate) fn left() -> Option<Left> {
-    let all = left_behind(&Tree::machine(), &folder()?);
-    let joined = |part: fn(&Left) -> &str, between: &str| all.iter().map(part).collect::<Vec<_>>().join(between);
-    (!all.is_empty()).then(|| Left { what: joined(|left| &left.what, "; "), undo: joined(|left| &left.undo, "; ") })
+    let guards = left_behind(&Tree::machine(), &folder()?);
+    let joined = |part: fn(&Left) -> &str, between: &str| guards.iter().map(part).collect::<Vec<_>>().join(between);
+    (!guards.is_empty()).then(|| Left { what: joined(|left| &left.what, "; "), undo: joined(|left| &left.undo, "; ") })
 }
 
 /// Names that.

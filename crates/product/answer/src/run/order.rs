@@ -66,7 +66,7 @@ impl<'a> Order<'a> {
     pub(crate) fn care(&self) -> Care<'a> {
         let deadline = self.patience.and_then(|patience| Instant::now().checked_add(patience));
         // What a program that is ended was swapping needs time.
-        Care { deadline, pass_on: self.pass_on, grace: GRACE, ..Care::of(self.signals) }
+        Care { deadline, pass_on: self.pass_on, grace: GRACE, ..Care::passing_on(self.signals) }
     }
 }
 
@@ -86,8 +86,8 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn of(ended: Ended, began: Instant) -> Program {
-        let seconds = ended.at.duration_since(began).as_secs_f64();
+    pub(crate) fn ended(ended: Ended, began: Instant) -> Program {
+        let seconds = ended.ended_at.duration_since(began).as_secs_f64();
         Program { status: code(ended.status), seconds, why: ended.why }
     }
 }

@@ -156,7 +156,7 @@ pub struct Erases {
 }
 
 impl SwapAreaRun {
-    fn of(options: &Options, stats: &Snapshot) -> Option<SwapAreaRun> {
+    fn measure(options: &Options, stats: &Snapshot) -> Option<SwapAreaRun> {
         let area = options.swap.as_ref()?;
         Some(SwapAreaRun {
             collector: format!("{}:{}", area.collector, area.victims),
@@ -198,7 +198,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     }
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
-    let disk = options.slow.is_none().then(|| Counter::of(&options.backing)).flatten();
+    let disk = options.slow.is_none().then(|| Counter::from_now(&options.backing)).flatten();
     let command = with_pager(order.command, &options)?;
     let (mail, next) = (stats.mail(), std::sync::Mutex::new(0));
     // A pager without stderr has its words printed here.
@@ -214,7 +214,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     let child = order.start(command)?;
     let process = child.id();
     let ended = child.wait(&Care { look: &look, reap: true, others: &others, ..order.care() })?;
-    let mut program = Program::of(ended, began);
+    let mut program = Program::ended(ended, began);
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;
     }
@@ -235,7 +235,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
             erase_estimate: stats.device_bytes_written.div_ceil(ERASE_BLOCK),
             disk_bytes_written,
         },
-        swap_area: SwapAreaRun::of(&options, &stats),
+        swap_area: SwapAreaRun::measure(&options, &stats),
         config: options,
         stats,
         awake_seconds,

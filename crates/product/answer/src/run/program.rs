@@ -113,9 +113,9 @@ fn lacks(backing: &Path, matters: impl Fn(&Finding) -> bool) -> Result<(), Answe
 pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, AnswerError> {
     // Ours is loaded first, then the user's own.
     let mut preload = from_program(&find_preload()?);
-    if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
+    if let Some(preloaded) = std::env::var_os("LD_PRELOAD").filter(|preloaded| !preloaded.is_empty()) {
         preload.push(OsStr::new(":"));
-        preload.push(own);
+        preload.push(preloaded);
     }
     let mut process = plain(command);
     process.arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());

@@ -41,12 +41,12 @@ fn finding(name: &'static str, health: Health, state: impl Into<String>, remedy:
 
 /// Examines everything but times; `backing` is the folder of the swap file.
 pub fn examine(backing: &Path) -> Vec<Finding> {
-    let mut all = vec![kernel(), full_rights(), user_rights()];
-    all.extend(trials_of_pages());
-    all.extend([rings(), huge_pages()]);
-    all.extend(cgroup());
-    all.extend([swap(), folder(backing)]);
-    all
+    let mut findings = vec![kernel(), full_rights(), user_rights()];
+    findings.extend(trials_of_pages());
+    findings.extend([rings(), huge_pages()]);
+    findings.extend(cgroup());
+    findings.extend([swap(), folder(backing)]);
+    findings
 }
 
 fn read(path: &str) -> Option<String> {

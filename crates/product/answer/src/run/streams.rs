@@ -60,11 +60,11 @@ impl Output {
 
     /// Of a text.
     pub fn digest(text: &str) -> Output {
-        Output::of(text.as_bytes(), io::sink())
+        Output::read(text.as_bytes(), io::sink())
     }
 
     /// Reads to the end, and passes all on.
-    fn of(mut from: impl Read, mut to: impl Write) -> Output {
+    fn read(mut from: impl Read, mut to: impl Write) -> Output {
         let (mut exact, mut words, mut digit) = (Fnv::new(), Fnv::new(), false);
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -110,7 +110,7 @@ struct OutputReader(Receiver<Output>);
 impl OutputReader {
     fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> OutputReader {
         let (end, reading) = channel();
-        thread::spawn(move || end.send(Output::of(from, to)));
+        thread::spawn(move || end.send(Output::read(from, to)));
         OutputReader(reading)
     }
 
@@ -208,7 +208,7 @@ impl Streams {
         let mut file = opened("/proc/self/fd/1")?;
         file.seek(SeekFrom::Start(start)).ok()?;
         let bytes = end.checked_sub(start)?;
-        Some(Output::of(file.take(bytes), io::sink()))
+        Some(Output::read(file.take(bytes), io::sink()))
     }
 
     /// Why another run has not the input of the first one.
@@ -233,15 +233,15 @@ impl Streams {
     }
 
     fn input(&self) -> io::Result<Stdio> {
-        let at = |path: &str, offset| {
+        let file = |path: &str, offset| {
             let mut file = File::open(path)?;
             file.seek(SeekFrom::Start(offset))?;
             Ok(file.into())
         };
         match &self.source {
-            Source::File { offset } => at("/proc/self/fd/0", *offset),
+            Source::File { offset } => file("/proc/self/fd/0", *offset),
             Source::Pipe(input) if input.read.swap(true, Relaxed) => {
-                at(&format!("/proc/self/fd/{}", input.file.as_raw_fd()), 0)
+                file(&format!("/proc/self/fd/{}", input.file.as_raw_fd()), 0)
             }
             Source::Pipe(input) => {
                 let (from, to) = io::pipe()?;
@@ -279,8 +279,8 @@ fn failed(error: io::Error) -> AnswerError {
     AnswerError::new(5, format!("the program's input or output cannot be passed on: {error}"))
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A regular file that can be read.
@@ -289,8 +289,8 @@ fn opened(path: &str) -> Option<File> {
     regular.then(|| File::open(path).ok()).flatten()
 }
 
-fn place(of: &impl std::os::fd::AsFd) -> io::Result<u64> {
-    Ok(rustix::fs::tell(of)?)
+fn place(stream: &impl std::os::fd::AsFd) -> io::Result<u64> {
+    Ok(rustix::fs::tell(stream)?)
 }
 
 #[cfg(test)]

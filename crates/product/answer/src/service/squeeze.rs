@@ -81,7 +81,7 @@ pub struct Cgroup {
 }
 
 /// Less shows nothing.
-const LEAST: Duration = Duration::from_millis(100);
+const STEP_MIN: Duration = Duration::from_millis(100);
 
 /// Squeezes; `words`: a step in a few words, for the listener.
 ///
@@ -92,7 +92,7 @@ pub fn squeeze(
     listener: &dyn Listener,
     words: fn(&Step) -> String,
 ) -> Result<Squeezed, AnswerError> {
-    if order.watch < LEAST || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
+    if order.watch < STEP_MIN || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
         let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
         return Err(AnswerError::usage(message));
     }
@@ -168,10 +168,10 @@ impl Squeezed {
     ) -> Result<(), AnswerError> {
         let signals = Signals::catch()?;
         let stop = || signals.came() || !guard.is_alive();
-        let (most, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
+        let (stall_max, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
         listener.note(&format!("coldframe: up to {steps} steps, {seconds:.0} s; Ctrl-C ends it\n"));
         let end = loop {
-            let step = match squeeze.watch(order.watch, most, stop) {
+            let step = match squeeze.watch(order.watch, stall_max, stop) {
                 Ok(step) => step,
                 Err(end) => break end,
             };

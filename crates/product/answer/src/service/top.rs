@@ -37,7 +37,7 @@ impl Paged {
     /// The run of this process, by its number or name; or all runs.
     pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
         let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
-        let Some(name) = name else { return all()?.into_iter().map(open).collect() };
+        let Some(name) = name else { return pagers()?.into_iter().map(open).collect() };
         let pid = Tree::machine().named(name)?;
         let gone = format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else");
         Ok(vec![open((pid, StatsFile::find(pid).ok_or(AnswerError::new(3, gone))?))?])
@@ -57,15 +57,15 @@ impl Paged {
 }
 
 /// All runs: a process of each, and its file.
-fn all() -> Result<Vec<(u32, PathBuf)>, AnswerError> {
+fn pagers() -> Result<Vec<(u32, PathBuf)>, AnswerError> {
     let (pids, own) = (Tree::machine().processes().into_iter(), std::process::id());
-    let mut all: Vec<(u32, PathBuf)> =
+    let mut pagers: Vec<(u32, PathBuf)> =
         pids.filter(|pid| *pid != own).filter_map(|pid| Some((pid, StatsFile::find(pid)?))).collect();
     // All processes of a run have the same file.
-    all.sort_unstable();
-    all.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
-    match all.is_empty() {
+    pagers.sort_unstable();
+    pagers.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
+    match pagers.is_empty() {
         true => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
-        false => Ok(all),
+        false => Ok(pagers),
     }
 }

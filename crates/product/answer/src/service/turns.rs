@@ -104,10 +104,10 @@ struct Member {
     /// When its turn began.
     began: Instant,
     /// It has been stopped, and its pages are not pushed out yet.
-    full: bool,
+    eviction_pending: bool,
     /// What its last fetch took; `None`: none has ended.
     fetch: Arc<Mutex<Option<Duration>>>,
-    of: Turned,
+    turned: Turned,
 }
 
 /// Why a turn ends.
@@ -132,18 +132,18 @@ pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, Answe
     let (mut queue, signals) = (members(order.names)?, Signals::catch()?);
     let (begin, mut ended) = (Instant::now(), Vec::new());
     for member in queue.iter_mut().skip(1) {
-        member.halt()?;
+        member.stop()?;
         member.parked.push_out();
     }
     queue[0].began = Instant::now();
     let (mut number, mut end) = (0, TurnsEnd::OneLeft);
     while queue.len() > 1 {
-        let Some(mut runs) = queue.pop_front() else { break };
+        let Some(mut current) = queue.pop_front() else { break };
         number += 1;
-        listener.progress(number, None, &format!("{} runs", runs.of.name));
-        let over = runs.turn(&mut queue, order, &signals);
+        listener.progress(number, None, &format!("{} runs", current.turned.name));
+        let over = current.turn(&mut queue, order, &signals);
         if over == Over::Signal {
-            queue.push_front(runs);
+            queue.push_front(current);
             end = TurnsEnd::Signal;
             break;
         }
@@ -151,19 +151,19 @@ pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, Answe
             ended.extend(queue.pop_front().map(Member::ended));
         }
         if queue.is_empty() && over != Over::Ended {
-            queue.push_front(runs);
+            queue.push_front(current);
             break;
         }
         queue.iter_mut().for_each(Member::push_out);
-        let halted = over != Over::Ended && runs.halts()?;
+        let stopped = over != Over::Ended && current.try_stop()?;
         if let Some(next) = queue.front_mut() {
-            next.runs()?;
+            next.try_resume()?;
         }
-        if halted {
-            runs.full = true;
-            queue.push_back(runs);
+        if stopped {
+            current.eviction_pending = true;
+            queue.push_back(current);
         } else {
-            ended.push(runs.ended());
+            ended.push(current.ended());
         }
     }
     listener.finish();
@@ -171,7 +171,7 @@ pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, Answe
         member.parked.continue_all();
         member.parked.end_idle_guard();
     }
-    ended.extend(queue.into_iter().map(|member| (member.number, member.of)));
+    ended.extend(queue.into_iter().map(|member| (member.number, member.turned)));
     ended.sort_by_key(|(number, _)| *number);
     Ok(Turns {
         schema_version: SCHEMA_VERSION,
@@ -179,44 +179,51 @@ pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, Answe
         slice_seconds: order.slice.as_secs_f64(),
         seconds: begin.elapsed().as_secs_f64(),
         end,
-        programs: ended.into_iter().map(|(_, of)| of).collect(),
+        programs: ended.into_iter().map(|(_, turned)| turned).collect(),
     })
 }
 
 /// The programs of these names.
 fn members(names: &[String]) -> Result<VecDeque<Member>, AnswerError> {
-    let (tree, lists, mut all) = (Tree::machine(), lists(), VecDeque::<Member>::new());
+    let (tree, lists, mut members) = (Tree::machine(), lists(), VecDeque::<Member>::new());
     for (number, name) in names.iter().enumerate() {
         let parked = Parked::find(&tree, name, &lists)?;
         let processes = parked.processes();
-        for other in &all {
+        for other in &members {
             if let Some(process) = other.parked.processes().into_iter().find(|process| processes.contains(process)) {
                 let message =
-                    format!("{} and {name} both have process {process}; name each program once", other.of.name);
+                    format!("{} and {name} both have process {process}; name each program once", other.turned.name);
                 return Err(AnswerError::usage(message));
             }
         }
         let now = parked.status();
         let (turns, idle_turns, seconds, fetched_bytes, ended) = (0, 0, 0.0, 0, false);
         let (name, process, program) = (now.name, now.process, now.program);
-        let of = Turned { name, process, program, turns, idle_turns, seconds, fetched_bytes, ended };
-        all.push_back(Member { number, parked, began: Instant::now(), full: false, fetch: Arc::default(), of });
+        let turned = Turned { name, process, program, turns, idle_turns, seconds, fetched_bytes, ended };
+        members.push_back(Member {
+            number,
+            parked,
+            began: Instant::now(),
+            eviction_pending: false,
+            fetch: Arc::default(),
+            turned,
+        });
     }
-    Ok(all)
+    Ok(members)
 }
 
 impl Member {
-    fn halt(&mut self) -> Result<(), KernelError> {
+    fn stop(&mut self) -> Result<(), KernelError> {
         self.parked.halt(&guard, std::process::id())
     }
 
     /// Stops it. False: it has ended.
-    fn halts(&mut self) -> Result<bool, AnswerError> {
-        self.or_gone(|member| member.halt())
+    fn try_stop(&mut self) -> Result<bool, AnswerError> {
+        self.or_gone(|member| member.stop())
     }
 
     /// Lets it run. False: it has ended.
-    fn runs(&mut self) -> Result<bool, AnswerError> {
+    fn try_resume(&mut self) -> Result<bool, AnswerError> {
         self.began = Instant::now();
         self.or_gone(|member| member.parked.resume().map(drop))
     }
@@ -231,13 +238,13 @@ impl Member {
 
     /// Pushes its pages out, if that is still to be done.
     fn push_out(&mut self) {
-        if std::mem::take(&mut self.full) {
+        if std::mem::take(&mut self.eviction_pending) {
             self.parked.push_out();
         }
     }
 
     fn ended(self) -> (usize, Turned) {
-        (self.number, Turned { ended: true, ..self.of })
+        (self.number, Turned { ended: true, ..self.turned })
     }
 
     /// Its turn, in which the list of the first of the others is fetched.
@@ -248,7 +255,7 @@ impl Member {
         let mut idle_since = (Instant::now(), self.parked.run_ns());
         let over = loop {
             let time = self.began.elapsed();
-            // One without its guard runs.
+            // Without its guard a stopped program would stay stopped: it runs.
             for other in others.iter_mut() {
                 other.parked.check_guard();
             }
@@ -276,9 +283,9 @@ impl Member {
             let event = [pause, moment, order.slice].into_iter().find(|event| *event > time).unwrap_or(order.slice);
             std::thread::sleep(LOOK.min(event.saturating_sub(self.began.elapsed())));
         };
-        self.of.turns += 1;
-        self.of.idle_turns += u64::from(over == Over::Idle);
-        self.of.seconds += self.began.elapsed().as_secs_f64();
+        self.turned.turns += 1;
+        self.turned.idle_turns += u64::from(over == Over::Idle);
+        self.turned.seconds += self.began.elapsed().as_secs_f64();
         over
     }
 
@@ -295,15 +302,15 @@ impl Member {
 
     /// How long before its turn its list is fetched.
     fn lead(&self, slice: Duration) -> Duration {
-        let [least, most] = LEAD_PARTS.map(|part| slice.mul_f64(part));
+        let [shortest, longest] = LEAD_PARTS.map(|part| slice.mul_f64(part));
         let last = *self.fetch.lock().unwrap_or_else(PoisonError::into_inner);
-        last.map_or(most, |last| (last * LEAD).clamp(least, most))
+        last.map_or(longest, |last| (last * LEAD).clamp(shortest, longest))
     }
 
     /// Fetches its list while another program runs; waits for the requests so long, if another is idle.
     fn fetch(&mut self, patience: Option<Duration>) {
         let (to, from) = channel();
-        self.of.fetched_bytes += self.parked.listed();
+        self.turned.fetched_bytes += self.parked.listed();
         let (begin, took) = (Instant::now(), self.fetch.clone());
         self.parked.prefetch(move |_| {
             *took.lock().unwrap_or_else(PoisonError::into_inner) = Some(begin.elapsed());

@@ -15,7 +15,7 @@ use coldframe_plan::SEGMENT;
 use coldframe_sheet::sheet::machine::{Latency, Spread};
 
 use super::stretch::{self, Plain};
-use super::{bytes, ns, Course, LEAST};
+use super::{bytes, ns, Course, SHORTEST};
 
 /// The most requests in flight.
 const DEPTH_MAX: usize = 16;
@@ -44,15 +44,15 @@ impl Transfers {
 
 /// Measures all kinds of requests.
 pub fn measure(backing: &Path, course: Course) -> Result<Vec<(&'static str, Latency)>, LiveError> {
-    Transfers::new(backing, course)?.all().map_err(|e| refused(backing, &e))
+    Transfers::new(backing, course)?.latencies().map_err(|e| refused(backing, &e))
 }
 
 /// A page read from the device at a random place, one at a time.
 pub fn page_read(backing: &Path, course: Course) -> Result<Spread, LiveError> {
     let mut transfers = Transfers::new(backing, course)?;
     let times = transfers.writes(LONG).and_then(|_| transfers.times_of_reads()).map_err(|e| refused(backing, &e))?;
-    let of = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;
-    Ok(stretch::spread(&times.chunks(TOGETHER).map(of).collect::<Vec<_>>()).expect("there are always some"))
+    let mean = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;
+    Ok(stretch::spread(&times.chunks(TOGETHER).map(mean).collect::<Vec<_>>()).expect("there are always some"))
 }
 
 /// Reads whose mean is one value of a sample.
@@ -67,19 +67,19 @@ fn refused(backing: &Path, error: &io::Error) -> LiveError {
 
 impl Transfers {
     /// The long writes come first: they fill the file.
-    fn all(&mut self) -> io::Result<Vec<(&'static str, Latency)>> {
+    fn latencies(&mut self) -> io::Result<Vec<(&'static str, Latency)>> {
         let random = &mut self.random;
         self.memory.bytes().fill_with(|| random.u8(..));
-        let mut all = vec![("write_32", self.writes(LONG)?), ("read_1", self.reads()?)];
+        let mut latencies = vec![("write_32", self.writes(LONG)?), ("read_1", self.reads()?)];
         for (kind, depth) in [("read_4", 4), ("read_16", DEPTH_MAX)] {
-            all.extend(self.reads_together(depth)?.map(|latency| (kind, latency)));
+            latencies.extend(self.reads_together(depth)?.map(|latency| (kind, latency)));
         }
-        all.extend([("write_1", self.writes(1)?), ("write_8", self.writes(8)?)]);
-        Ok(all)
+        latencies.extend([("write_1", self.writes(1)?), ("write_8", self.writes(8)?)]);
+        Ok(latencies)
     }
 
     fn goes_on(&self, done: usize, began: Instant) -> bool {
-        done < REQUESTS_MIN || (done < REQUESTS_MAX && began.elapsed() < self.course.most)
+        done < REQUESTS_MIN || (done < REQUESTS_MAX && began.elapsed() < self.course.longest)
     }
 
     /// A random place: a multiple of `pages` pages.
@@ -160,9 +160,9 @@ impl Transfers {
 
 fn latency(times: &mut [u64], all_ns: u64, pages: usize) -> Latency {
     times.sort_unstable();
-    let ps = |ns: u64| Ps(ns * 1000).max(LEAST);
+    let ps = |ns: u64| Ps(ns * 1000).max(SHORTEST);
     let sum: u64 = times.iter().sum();
-    let each = |ns: u64, n: usize| Ps(ns * 1000 / n as u64).max(LEAST);
+    let each = |ns: u64, n: usize| Ps(ns * 1000 / n as u64).max(SHORTEST);
     Latency {
         p50: ps(times[times.len() / 2]),
         mean: each(sum, times.len()),

@@ -44,16 +44,16 @@ struct Course {
     /// rounds.
     rounds: u64,
     /// The longest that one kind of event is measured in a round.
-    most: Duration,
+    longest: Duration,
 }
 
 impl Course {
-    fn of(extent: Extent) -> Course {
+    fn new(extent: Extent) -> Course {
         let (frames, rounds, most_ms) = match extent {
             Extent::Whole => (2048, 3, 200),
             Extent::Short => (512, 1, 60),
         };
-        Course { frames, pages: 4 * frames, rounds, most: Duration::from_millis(most_ms) }
+        Course { frames, pages: 4 * frames, rounds, longest: Duration::from_millis(most_ms) }
     }
 }
 
@@ -96,7 +96,7 @@ impl CostTable {
 /// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
 /// parts and of all parts.
 pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<CostTable, LiveError> {
-    let course = Course::of(extent);
+    let course = Course::new(extent);
     let parts = course.rounds + 1;
     step(0, parts);
     let disk = disk::measure(backing, course)?;
@@ -121,7 +121,7 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
 /// tenths of a second.
 pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
-    disk::page_read(backing, Course::of(Extent::Short))
+    disk::page_read(backing, Course::new(Extent::Short))
 }
 
 /// Rounds at most that follow while an event is missing. A guess: one round has missed one at a load of 2.4 on two
@@ -132,7 +132,7 @@ fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<C
     let (evict_clean, false_fault) =
         (more(&timings.zeros_in_clean_out, &timings.zeros_read)?, spread(&timings.unmapped)?);
     // If no page came from the log's buffers, another event without the device is taken.
-    let memory = spread(&timings.from_memory).map(|all| less(all, evict_clean.mean));
+    let memory = spread(&timings.from_memory).map(|spread| less(spread, evict_clean.mean));
     let here = Here {
         zero_fill_native: spread(&timings.native)?,
         zero_fill: spread(&timings.zeros_in_blocks)?,
@@ -150,7 +150,7 @@ fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<C
         here,
         zero_fill_huge: spread(&timings.native_huge)?,
         evict_dirty_read: more(&timings.random_write, &timings.random_read)?,
-        transfer: Ps(timings.copies_ns * 1000 / timings.copies.max(1)).max(LEAST),
+        transfer: Ps(timings.copies_ns * 1000 / timings.copies.max(1)).max(SHORTEST),
         disk: disk.into(),
     })
 }
@@ -167,7 +167,7 @@ pub fn today() -> String {
 }
 
 /// The smallest value of a difference of two measurements.
-const LEAST: Ps = Ps(1_000);
+const SHORTEST: Ps = Ps(1_000);
 
 /// Nanoseconds since then.
 fn ns(since: Instant) -> u64 {

@@ -86,10 +86,10 @@ impl PagerBench {
             first_touches_in_blocks: false,
             ..Options::new(bytes(frames) as u64)
         };
-        PagerBench::of(options, course)
+        PagerBench::with_options(options, course)
     }
 
-    fn of(options: Options, course: Course) -> Result<PagerBench, LiveError> {
+    fn with_options(options: Options, course: Course) -> Result<PagerBench, LiveError> {
         let pager = Pager::start(options)?;
         let region = pager.anonymous(bytes(course.pages))?;
         // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
@@ -109,7 +109,7 @@ impl PagerBench {
             let stats = self.region.pager().stats();
             counters.iter().map(|counter| counter(&stats)).sum()
         };
-        self.ground.stretches(pages, touch, (len, self.course.most), &events)
+        self.ground.stretches(pages, touch, (len, self.course.longest), &events)
     }
 }
 
@@ -120,9 +120,9 @@ fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
         let memory = Plain::new(bytes(pages), huge).map_err(no_memory)?;
         let mut ground = memory.ground(&mut fastrand::Rng::with_seed(3));
         // Each access is an event.
-        let all = std::cell::Cell::new(0);
-        let events = || all.replace(all.get() + NATIVE as u64);
-        into.extend(ground.stretches(0..pages, Touch::Write, (NATIVE, course.most), &events));
+        let events_so_far = std::cell::Cell::new(0);
+        let events = || events_so_far.replace(events_so_far.get() + NATIVE as u64);
+        into.extend(ground.stretches(0..pages, Touch::Write, (NATIVE, course.longest), &events));
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
     drop(bench);
     let ram = bytes(course.pages + course.pages / 4) as u64;
     let mut bench =
-        PagerBench::of(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
+        PagerBench::with_options(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
     let came = [TRUE_FAULTS, |stats| stats.first_touch_neighbours];
     timings.zeros_in_blocks.extend(bench.measure(0..course.pages, Touch::Write, STREAM, &came));
     Ok(())
@@ -189,7 +189,7 @@ fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<
     fastrand::Rng::with_seed(5).shuffle(&mut written);
     let others = 3 * WRITTEN..3 * WRITTEN + frames + WRITTEN;
     let began = Instant::now();
-    while began.elapsed() < course.most {
+    while began.elapsed() < course.longest {
         bench.ground.touch(written.iter().copied(), Touch::Fill);
         bench.ground.touch(others.clone(), Touch::Read);
         timings.from_memory.extend(bench.measure(

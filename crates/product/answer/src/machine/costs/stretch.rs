@@ -8,7 +8,7 @@ use coldframe_live::PAGE;
 use coldframe_proc::Process;
 use coldframe_sheet::sheet::machine::Spread;
 
-use super::{ns, LEAST};
+use super::{ns, SHORTEST};
 
 /// Fewer stretches say nothing about how a cost varies, however long they take.
 const STRETCHES_MIN: usize = 3;
@@ -21,35 +21,35 @@ const UNDISTURBED_MIN: usize = 8;
 
 /// From nanoseconds for each event, one value for each stretch; `None` without any.
 pub fn spread(stretches: &[f64]) -> Option<Spread> {
-    let all = sorted(stretches)?;
-    let (low, high) = tenths(&all);
-    Some(Spread { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
+    let stretches = sorted(stretches)?;
+    let (low, high) = tenths(&stretches);
+    Some(Spread { low: ps(low), mean: ps(mean(&stretches)).clamp(ps(low), ps(high)), high: ps(high) })
 }
 
 /// The extra time of these stretches over `than`. The mean uses the middle half of both: disturbances from outside
 /// affect few stretches, and would be a large part of a small difference.
 pub fn more(stretches: &[f64], than: &[f64]) -> Option<Spread> {
-    let (all, less) = (sorted(stretches)?, sorted(than)?);
-    let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
-    let typical = ps(middle(&all) - middle(&less));
+    let (stretches, less) = (sorted(stretches)?, sorted(than)?);
+    let ((low, high), (less_low, _)) = (tenths(&stretches), tenths(&less));
+    let typical = ps(middle(&stretches) - middle(&less));
     let (low, high) = (ps(low - less_low), ps(high - middle(&less)));
     Some(Spread { low: low.min(typical), mean: typical, high: high.max(typical) })
 }
 
 /// Each value less `much`, but at least a nanosecond.
-pub fn less(of: Spread, much: Ps) -> Spread {
-    let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
-    Spread { low: less(of.low), mean: less(of.mean), high: less(of.high) }
+pub fn less(spread: Spread, much: Ps) -> Spread {
+    let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(SHORTEST);
+    Spread { low: less(spread.low), mean: less(spread.mean), high: less(spread.high) }
 }
 
 fn sorted(stretches: &[f64]) -> Option<Vec<f64>> {
-    let mut all = stretches.to_vec();
-    all.sort_by(f64::total_cmp);
-    (!all.is_empty()).then_some(all)
+    let mut sorted = stretches.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then_some(sorted)
 }
 
 fn ps(ns: f64) -> Ps {
-    Ps((ns * 1e3).round() as u64).max(LEAST)
+    Ps((ns * 1e3).round() as u64).max(SHORTEST)
 }
 
 fn mean(part: &[f64]) -> f64 {
@@ -115,10 +115,10 @@ impl Ground {
 
     /// Makes the accesses in order.
     pub fn touch(&mut self, pages: impl IntoIterator<Item = usize>, touch: Touch) {
-        pages.into_iter().for_each(|page| self.one(page, touch));
+        pages.into_iter().for_each(|page| self.touch_page(page, touch));
     }
 
-    fn one(&mut self, page: usize, touch: Touch) {
+    fn touch_page(&mut self, page: usize, touch: Touch) {
         debug_assert!(page < self.pages);
         self.word += 1;
         let place = (self.start + page * PAGE) as *mut u64;
@@ -155,7 +155,7 @@ impl Ground {
                 break;
             }
             let (waited, before, started) = (Process::of(std::process::id()).ready_ns(), events(), Instant::now());
-            stretch.iter().for_each(|page| self.one(*page, touch));
+            stretch.iter().for_each(|page| self.touch_page(*page, touch));
             let (took, met) = (ns(started), events() - before);
             if 2 * met >= len as u64 {
                 let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
@@ -183,8 +183,8 @@ impl Ground {
 /// too.
 fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
     stretches.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-    let most = stretches.first().map_or(0.0, |(_, share)| share + DISTURBED);
-    let quiet = stretches.partition_point(|(_, share)| *share <= most);
+    let limit = stretches.first().map_or(0.0, |(_, share)| share + DISTURBED);
+    let quiet = stretches.partition_point(|(_, share)| *share <= limit);
     stretches.truncate(quiet.max(UNDISTURBED_MIN).max(stretches.len() / 10));
     stretches.into_iter().map(|(each, _)| each).collect()
 }
