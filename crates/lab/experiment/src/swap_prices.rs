@@ -2,10 +2,10 @@
 //! its data sheet.
 
 use crate::systems::backing::{Backing, Compression, Path, PAGE};
-use coldframe_boards::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_lane::machine::{DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 use coldframe_sheet::sheet::electric::{BusMemory, Card};
+use coldframe_sheet::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_sheet::{sheet, Sheet, StagePrices};
 
 use crate::error::ExperimentError;

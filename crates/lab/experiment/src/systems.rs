@@ -5,9 +5,9 @@
 //!
 //! To add one: copy `zram.rs`, and add it to [`ALL`].
 
-use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::flash::Operations;
 use coldframe_sheet::StagePrices;
 
 pub mod backing;

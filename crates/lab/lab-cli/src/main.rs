@@ -18,7 +18,6 @@ mod failure;
 mod generate;
 mod papers;
 mod policies;
-mod priced;
 mod record;
 mod replay;
 mod run;

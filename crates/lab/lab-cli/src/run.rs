@@ -10,13 +10,13 @@ use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::default_backing;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+use coldframe_plots::priced::Price;
 use coldframe_sheet::{quantity, sheet, Sheet};
 use serde::Serialize;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::priced::Price;
 use coldframe_terminal::listener::Terminal;
 
 /// Run a program under our pager with another policy, handler, swap area or memory, and keep its journal.

@@ -3,6 +3,7 @@
 //! - [`results_table`], [`tasks_table`], [`swap_table`] and [`swap_analysis`] show results of
 //!   `experiment`.
 //! - [`board_answer`] is the answer of `search` in words.
+//! - [`priced`] is what a run under our pager would have cost on a flash or in slow memory.
 //! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ pub mod board_answer;
 pub mod board_export;
 mod columns;
 pub mod html;
+pub mod priced;
 pub mod results_table;
 pub mod swap_analysis;
 pub mod swap_table;

@@ -1,6 +1,6 @@
 //! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
 //!
-//! Its handler is in the core, its equations 1 to 3 are in `coldframe_boards::energy`, and the prices of table 3 are
+//! Its handler is in the core, its equations 1 to 3 are in `coldframe_sheet::paging`, and the prices of table 3 are
 //! on the sheets KFG5616 and SRAM64K. This file has the shape of its caches ([`L1`]).
 
 use coldframe_core::{Bytes, Ps};

@@ -3,8 +3,8 @@
 //! Its parts are in the core (`swap`): the log, the block's window, the collectors. This file has its numbers:
 //! geometry, and the cost formula.
 
-use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};
+use coldframe_sheet::flash::Operations;
 use coldframe_sheet::StagePrices;
 
 use crate::systems::{swl, Area, Defaults, Driver, LogDefaults, Part, System};

@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use coldframe_boards::swap_energy::SwapCounts;
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::tasks::TasksResult;
 use coldframe_experiment::phone::MachineParameters;
@@ -16,6 +15,7 @@ use coldframe_experiment::systems::backing::Backing;
 use coldframe_experiment::systems::drswap::BACKINGS;
 use coldframe_experiment::tasks::{run_on_phone, OnPhone};
 use coldframe_experiment::{ExperimentError, Settings};
+use coldframe_sheet::swap_energy::SwapCounts;
 use coldframe_store::{Block, Provenance};
 
 use crate::figure::{Claim, Origin, Paper, Row};

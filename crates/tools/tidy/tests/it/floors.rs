@@ -22,24 +22,22 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("terminal", &["store", "answer", "show"]),
     ("cli", &["answer", "live", "sheet", "show", "store", "terminal"]),
     // The laboratory.
-    ("boards", &["core", "sheet"]),
     ("formats", &["store"]),
     ("drivers", &["core", "journal", "store", "formats", "lane"]),
     ("record", &["proc", "store"]),
     ("qemu-plugin", &[]),
-    ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
-    ("search", &["core", "sheet", "boards", "recording", "store", "lane", "drivers", "experiment"]),
+    ("experiment", &["core", "sheet", "store", "formats", "lane", "drivers"]),
+    ("search", &["core", "sheet", "recording", "store", "lane", "drivers", "experiment"]),
     ("plots", &["core", "sheet", "formats", "lane", "drivers", "experiment", "search", "answer", "show"]),
     (
         "figures",
-        &["core", "sheet", "boards", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
+        &["core", "sheet", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
     ),
     (
         "lab-cli",
         &[
             "core",
             "sheet",
-            "boards",
             "journal",
             "store",
             "formats",

@@ -21,7 +21,6 @@ const LIMITS: &[(&str, usize)] = &[
     ("show", 2_540),
     ("store", 2_290),
     ("terminal", 320),
-    ("boards", 270),
     ("drivers", 3_270),
     ("experiment", 4_490),
     ("figures", 2_960),
