@@ -121,9 +121,9 @@ impl Flash {
         let mut missing = Vec::new();
         let area = known(area.map_or_else(|| sheet.capacity(), |bytes| Ok(Bytes(bytes))), &mut missing);
         let cycles = area.and_then(|_| known(sheet.cycles(), &mut missing));
-        let life = area.zip(cycles).map(|(area, cycles)| {
-            flash::life_years(cycles, flash::erases_even(moved.written, area), seconds * 1e9)
-        });
+        let life = area
+            .zip(cycles)
+            .map(|(area, cycles)| flash::life_years(cycles, flash::erases_even(moved.written, area), seconds * 1e9));
         Ok(Flash {
             device: sheet.name.clone(),
             page_loads: done.reads,

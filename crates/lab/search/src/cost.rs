@@ -106,8 +106,8 @@ fn life(point: &Point, sheet: &Sheet, area: Option<Bytes>) -> Result<Option<Rang
     Ok(even(area).map(|years| Range { low: years * (1.0 - live), high: years }))
 }
 
-/// At best, even wear of the simulated area. At worst, the wear of the most worn block if one was erased (`worst` years);
-/// otherwise one slot in use in each block.
+/// At best, even wear of the simulated area. At worst, the wear of the most worn block if one was erased (`worst`
+/// years); otherwise one slot in use in each block.
 fn simulated_life(
     point: &Point,
     swap: Swapped,

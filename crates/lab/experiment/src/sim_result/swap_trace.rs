@@ -24,8 +24,11 @@ section! {
             flash::time(&plan.sheet, systems::of_log().1.slot, done).ok().map(DeviceTimes::new);
         /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
         /// rating.
-        life_years: Option<f64> =
-            plan.sheet.cycles().ok().and_then(|cycles| flash::life_years(cycles, worn.max.into(), r.duration_ns as f64));
+        life_years: Option<f64> = plan
+            .sheet
+            .cycles()
+            .ok()
+            .and_then(|cycles| flash::life_years(cycles, worn.max.into(), r.duration_ns as f64));
         /// Of the trace.
         duration_ns: u64 = r.duration_ns;
     }

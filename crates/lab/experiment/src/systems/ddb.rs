@@ -9,7 +9,7 @@ use coldframe_drivers::front_end::{self, Spaces, Stream};
 use coldframe_sheet::StagePrices;
 
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};
-use crate::systems::{Area, Defaults, Driver, Part, System};
+use crate::systems::{AreaKind, Defaults, Driver, Part, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -30,7 +30,7 @@ pub const SYSTEM: System = System {
     },
     prices,
     driver: Driver::String,
-    area: Area::Home,
+    area: AreaKind::Home,
     front_end: Some(&L1),
     live: None,
     parts: &[PART],

@@ -11,14 +11,14 @@ use coldframe_store::{Block, Kind, Provenance, Reference};
 use crate::error::ExperimentError;
 use crate::phone;
 use crate::resolve::{Base, TasksPlan};
-use crate::swap_prices::{energy, Area};
+use crate::swap_prices::{energy, PhoneArea};
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::spaces;
 
 /// What a run in the foreground has besides counts and times.
 #[derive(Clone, Debug)]
 pub struct OnPhone {
-    pub area: Area,
+    pub area: PhoneArea,
     pub policy: String,
     /// Energy of the swap area by term.
     pub energy: SwapLedger,

@@ -29,10 +29,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("experiment", &["core", "sheet", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "recording", "store", "lane", "drivers", "experiment"]),
     ("plots", &["core", "sheet", "formats", "lane", "drivers", "experiment", "search", "answer", "show"]),
-    (
-        "figures",
-        &["core", "sheet", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
-    ),
+    ("figures", &["core", "sheet", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"]),
     (
         "lab-cli",
         &[
