@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::verb::Verb;
 
 /// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
@@ -146,20 +147,22 @@ impl Args {
     }
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    export::known(&args.export)?;
-    if is_here(&args) {
-        return here(&args);
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        export::known(&self.export)?;
+        if is_here(&self) {
+            return here(&self);
+        }
+        let advice = answer(&self, quiet)?;
+        if let (Some(path), Some(_)) = (&self.output, &advice.best) {
+            write_config(path, &advice)?;
+        }
+        let data = json::Answer::new(&advice);
+        output::result(&self.format, &data, || words::words(&advice))?;
+        board_export::exported(&data, words::words(&advice)).write(&self.export, &BoardPage(&data))?;
+        // 1: the answer is no.
+        Ok(ExitCode::from(u8::from(advice.best.is_none())))
     }
-    let advice = answer(&args, quiet)?;
-    if let (Some(path), Some(_)) = (&args.output, &advice.best) {
-        write_config(path, &advice)?;
-    }
-    let data = json::Answer::new(&advice);
-    output::result(&args.format, &data, || words::words(&advice))?;
-    board_export::exported(&data, words::words(&advice)).write(&args.export, &BoardPage(&data))?;
-    // 1: the answer is no.
-    Ok(ExitCode::from(u8::from(advice.best.is_none())))
 }
 
 /// The answer for this machine.

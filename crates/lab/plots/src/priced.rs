@@ -50,8 +50,8 @@ fn mj(picojoules: u64) -> String {
     figure(picojoules as f64 / 1e9)
 }
 
-/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_sheet::swap_energy`): of the pages that were
-/// copied there and back, and of the time. What is read in place, no pager sees.
+/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_sheet::swap_energy`): of the pages that
+/// were copied there and back, and of the time. What is read in place, no pager sees.
 #[derive(Serialize)]
 pub struct Slow {
     device: String,
@@ -85,7 +85,8 @@ impl Slow {
 
     fn words(&self) -> String {
         format!(
-            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in place\n",
+            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in \
+                place\n",
             self.device,
             human_count(self.swap_outs),
             human_count(self.swap_ins),
