@@ -24,6 +24,6 @@ if [ -n "$missing" ]; then
 fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
-[ $# -gt 0 ] || set -- --lib -p coldframe-core -p coldframe-journal -p coldframe-plan -p coldframe-recording -p coldframe-sheet
+[ $# -gt 0 ] || set -- --lib -p coldframe-core -p coldframe-journal -p coldframe-recording -p coldframe-sheet
 # shellcheck disable=SC2086 # an option or none
 exec "$cargo" test --locked $standard --target $target "$@"

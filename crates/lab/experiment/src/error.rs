@@ -1,5 +1,7 @@
 //! What can go wrong between a name and a result.
 
+use std::path::Path;
+
 use coldframe_core::policy::PolicyError;
 use coldframe_core::ConfigError;
 use coldframe_drivers::RunError;
@@ -77,18 +79,19 @@ impl ExperimentError {
         ExperimentError::setting(field, error.to_string())
     }
 
-    /// The same, with the line of the setting if the configuration file has it.
+    /// The same, with the line of the setting if it is in the configuration file.
     #[must_use]
-    pub fn in_file(self, file: &str, text: &str) -> ExperimentError {
-        match self {
-            ExperimentError::Setting { field, reason } => match line_of(text, &field) {
+    pub fn in_file(self, config: Option<&Path>) -> ExperimentError {
+        let text = config.and_then(|path| Some((path, std::fs::read_to_string(path).ok()?)));
+        match (self, text) {
+            (ExperimentError::Setting { field, reason }, Some((path, text))) => match line_of(&text, &field) {
                 Some(line) => {
                     let reason = format!("line {line}: setting `{field}`: {reason}");
-                    ExperimentError::Config { origin: file.into(), reason }
+                    ExperimentError::Config { origin: path.display().to_string(), reason }
                 }
                 None => ExperimentError::Setting { field, reason },
             },
-            other => other,
+            (other, _) => other,
         }
     }
 

@@ -1,9 +1,9 @@
 //! The cost of memory accesses by place, and a run's ledger by DDB's equations 1 to 3.
 
-use coldframe_boards::energy::{self, AccessCounts, Price};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_lane::LaneResult;
+use coldframe_sheet::paging::{self, AccessCounts, Price};
 use coldframe_sheet::{sheet, Sheet};
 
 use crate::error::ExperimentError;
@@ -56,7 +56,7 @@ pub fn prices(
         return Err(ExperimentError::setting("time.xip_read", reason));
     }
     let times = Price { page_load: pages.load, page_move: pages.page_move, main_read, xip_read, main_write };
-    let energies = energy::energies(device, &memory, page).map_err(|error| error.to_string());
+    let energies = paging::energies(device, &memory, page).map_err(|error| error.to_string());
     let ram = if ram.ends_with(".toml") { ram.into() } else { memory.name };
     Ok(MemoryPrices { ram, times, energies })
 }

@@ -1,10 +1,10 @@
 //! The result of one string of references, with all that a table needs.
 
-use coldframe_boards::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
+use coldframe_sheet::paging::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_sheet::quantity::human_count;
 use coldframe_sheet::StagePrices;
 

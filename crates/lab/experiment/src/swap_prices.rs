@@ -2,10 +2,10 @@
 //! its data sheet.
 
 use crate::systems::backing::{Backing, Compression, Path, PAGE};
-use coldframe_boards::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_lane::machine::{DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 use coldframe_sheet::sheet::electric::{BusMemory, Card};
+use coldframe_sheet::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_sheet::{sheet, Sheet, StagePrices};
 
 use crate::error::ExperimentError;
@@ -13,7 +13,7 @@ use crate::phone::MachineParameters;
 
 /// The place of the swap area, with every number read from its sheet.
 #[derive(Clone, Debug)]
-pub struct Area {
+pub struct PhoneArea {
     pub name: &'static str,
     /// The sheet's name; empty without an area.
     pub device: String,
@@ -39,10 +39,10 @@ enum Electric {
     Card(Card),
 }
 
-impl Area {
+impl PhoneArea {
     /// `size` bytes of a backing. If another device than its own is given, copies are priced by that device's sheet.
-    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ExperimentError> {
-        let none = Area {
+    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<PhoneArea, ExperimentError> {
+        let none = PhoneArea {
             name: backing.name,
             device: String::new(),
             size: Bytes::ZERO,
@@ -56,12 +56,12 @@ impl Area {
         };
         if let Some(compression) = backing.compression {
             let takes = Bytes(((size.0 as f64 / compression.ratio) as u64).next_multiple_of(PAGE.0));
-            return Ok(Area { size, takes, ..none });
+            return Ok(PhoneArea { size, takes, ..none });
         }
         let Some(own) = backing.sheet else { return Ok(none) };
         let sheet = sheet::find(device.unwrap_or(own))?;
         fits(&sheet, size)?;
-        Ok(Area {
+        Ok(PhoneArea {
             device: sheet.name.clone(),
             size,
             direct_read: backing.direct_read,
@@ -76,7 +76,7 @@ impl Area {
     }
 }
 
-impl Area {
+impl PhoneArea {
     /// The compression ratio; `None`: pages are not compressed.
     pub fn ratio(&self) -> Option<f64> {
         self.compression.map(|compression| compression.ratio)
@@ -110,7 +110,7 @@ const LINE: Bytes = Bytes(64);
 const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };
 
 /// The extra time of a line from the area over one from DRAM; zero if pages are not read in place.
-fn slot_read(area: &Area, dram: &BusMemory) -> Ps {
+fn slot_read(area: &PhoneArea, dram: &BusMemory) -> Ps {
     let Electric::Bus(memory) = area.electric else { return Ps::ZERO };
     let (near, far) = (bus_times(dram, LINE, &ONE_READ), bus_times(&memory, LINE, &ONE_READ));
     match area.slowdown {
@@ -131,7 +131,7 @@ fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ExperimentError> {
 }
 
 /// Energy of the swap area by its sheet's equations; zero without an area.
-pub fn energy(area: &Area, counts: &SwapCounts) -> SwapLedger {
+pub fn energy(area: &PhoneArea, counts: &SwapCounts) -> SwapLedger {
     match &area.electric {
         Electric::None => SwapLedger::default(),
         Electric::Card(card) => card_energy(card, PAGE, counts),
@@ -186,7 +186,7 @@ fn us(us: f64) -> Ps {
 /// The time of copying a page from and to the area by the processor, without software. One memory is read and the
 /// other written, by equations 2 and 3. The side of a memory with a slowdown takes that many times DRAM's time
 /// (section V.A emulates PCM in this way).
-fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
+fn copies(area: &PhoneArea, dram: &BusMemory) -> (Ps, Ps) {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     if let Some(compression) = area.compression {
         return (compression.decompress, compression.compress);
@@ -200,7 +200,7 @@ fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
 }
 
 /// The prices of this area on this machine. Files are on the card of DR.Swap's phone.
-pub fn prices(area: &Area, m: &MachineParameters) -> Result<PhonePrices, ExperimentError> {
+pub fn prices(area: &PhoneArea, m: &MachineParameters) -> Result<PhonePrices, ExperimentError> {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
     let card = match &area.electric {
@@ -227,32 +227,32 @@ mod tests {
     use crate::phone::shipped;
     use crate::systems::drswap::BACKINGS;
 
-    fn area(i: usize, device: Option<&str>) -> Area {
-        Area::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()
+    fn area(i: usize, device: Option<&str>) -> PhoneArea {
+        PhoneArea::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()
     }
 
     #[test]
     fn an_area_larger_than_its_device_is_refused() {
-        let refusal = Area::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
+        let refusal = PhoneArea::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
         assert!(
             refusal.contains("swap.size") && refusal.contains("2GiB") && refusal.contains("1GiB of LPDDR2-PCM"),
             "{refusal}"
         );
-        assert!(Area::of(&BACKINGS[4], None, Bytes(2 << 30)).is_ok(), "no area is never too large");
+        assert!(PhoneArea::of(&BACKINGS[4], None, Bytes(2 << 30)).is_ok(), "no area is never too large");
     }
 
     #[test]
     fn a_card_is_no_memory_and_a_memory_no_card() {
-        let refusal = Area::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
+        let refusal = PhoneArea::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
         assert!(refusal.contains("iNAND-eMMC") && refusal.contains("power.pre_pdn"), "{refusal}");
-        let refusal = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
+        let refusal = PhoneArea::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
         assert!(refusal.contains("LPDDR2-PCM") && refusal.contains("supply.voltage"), "{refusal}");
     }
 
     #[test]
     fn prices_by_hand() {
         let m = shipped();
-        let of = |area: Area| prices(&area, &m).unwrap();
+        let of = |area: PhoneArea| prices(&area, &m).unwrap();
         // 1.295 us and 3.21 us are a page read and written in DRAM; PCM twice and twelve times that.
         let nvm = of(area(3, None));
         assert_eq!((nvm.swap_in, nvm.swap_out), (Ps(2 * 1_295_000 + 3_210_000), Ps(1_295_000 + 12 * 3_210_000)));

@@ -5,9 +5,9 @@
 //!
 //! To add one: copy `zram.rs`, and add it to [`ALL`].
 
-use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::flash::Operations;
 use coldframe_sheet::StagePrices;
 
 pub mod backing;
@@ -36,7 +36,7 @@ pub struct System {
     pub prices: fn(policy: &str) -> StagePrices,
     pub driver: Driver,
     /// The place of pages that leave RAM.
-    pub area: Area,
+    pub area: AreaKind,
     pub front_end: Option<&'static FrontEnd>,
     /// The command that runs it on Linux, where `run --system` does not.
     pub live: Option<&'static str>,
@@ -89,7 +89,7 @@ pub struct ForegroundDefaults {
 
 /// The place of pages that leave RAM.
 #[derive(Clone, Copy, Debug)]
-pub enum Area {
+pub enum AreaKind {
     Home,
     /// To a log of erase blocks; swap traces can be run through it.
     Log(&'static LogDefaults),
@@ -185,8 +185,8 @@ pub fn of_foreground() -> (&'static System, &'static ForegroundDefaults) {
 /// The same for a log of erase blocks.
 pub fn of_log() -> (&'static System, &'static LogDefaults) {
     first(|system| match system.area {
-        Area::Log(defaults) => Some((system, defaults)),
-        Area::Home | Area::Backed(..) => None,
+        AreaKind::Log(defaults) => Some((system, defaults)),
+        AreaKind::Home | AreaKind::Backed(..) => None,
     })
 }
 
@@ -204,12 +204,12 @@ impl std::fmt::Debug for System {
 impl System {
     /// Whether a log of erase blocks is its swap area.
     pub fn has_log(&self) -> bool {
-        matches!(self.area, Area::Log(_))
+        matches!(self.area, AreaKind::Log(_))
     }
 
     /// Whether its swap area has a backing.
     pub fn has_backing(&self) -> bool {
-        matches!(self.area, Area::Backed(..))
+        matches!(self.area, AreaKind::Backed(..))
     }
 
     /// Whether tasks run under a scheduler.

@@ -1,47 +1,41 @@
-//! `coldframe-lab advise`: how little RAM a program can live with, and what that costs.
+//! `coldframe-lab advise`: how little RAM of a board a program can live with, and what that costs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_answer::predict::machine::Machine;
-use coldframe_answer::{Answer, Reading, Recorded, DEVICE};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::settings::policies;
 use coldframe_experiment::Settings;
-use coldframe_plots::html::Page as BoardPage;
+use coldframe_plots::html::Page;
 use coldframe_plots::{board_answer as words, board_export};
 use coldframe_search::limits::{percent, years};
 use coldframe_search::{advise, json, Advice, Limits, Question};
 use coldframe_sheet::quantity::{self, human_count};
-use coldframe_show::export::{self, Exported};
-use coldframe_show::html::Page;
-use coldframe_show::machine_answer;
-use coldframe_store::{Fidelity, Reader};
+use coldframe_show::export;
+use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use coldframe_terminal::listener::Terminal;
 
-/// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
+/// Find the smallest RAM of a board that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe record -o sort.parquet -- sort file; coldframe-lab advise sort.parquet
+  coldframe-lab advise bzip2.parquet --device NAND01GW3B2B --max-slowdown 5%
   coldframe-lab advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-size 64MiB -o config.toml
   coldframe-lab advise chess.parquet --system swl --max-slowdown 20% --format json
   coldframe-lab advise mix.parquet --system sap --max-slowdown 20%
 
-A recording by this machine's pager (coldframe record) is answered for this machine (--device here): the run time \
-under `coldframe run` for each size of RAM. Without a limit, the recommended size is at most 10 % slower.
-Other recordings are answered for a board (--device NAME). The search tries all policies and handlers, with and \
-without read-ahead, over sizes from 1 % to 100 % of what the trace touches, then finer steps. A limit must hold at the \
-bad end of its range. Without a limit, the slowdown is at most 5 %. `coldframe-lab sim TRACE -c config.toml` simulates the \
-advised configuration.
+The search tries all policies and handlers, with and without read-ahead, over sizes from 1 % to 100 % of what the \
+trace touches, then finer steps. A limit must hold at the bad end of its range. Without a limit, the slowdown is at \
+most 5 %. `coldframe-lab sim TRACE -c config.toml` simulates the advised configuration.
+
+A recording by this machine's pager (coldframe record) is about this machine: `coldframe --trace FILE` answers.
 
 Exit code 1: no configuration meets the limits.")]
 pub struct Args {
-    /// The trace (Parquet; see `coldframe-lab trace import` and `coldframe record`).
+    /// The trace (Parquet; see `coldframe-lab record` and `coldframe-lab trace import`).
     trace: PathBuf,
     /// Largest slowdown, in percent of the program's own time [default without a limit: 5%].
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
@@ -64,8 +58,8 @@ pub struct Args {
     /// A paper's system; its front end, prices and device are used.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
-    /// Devices: `here` for this machine, shipped sheets' names, or paths of sheets [default: here for a recording of this machine's
-    /// pager, else the system's, else NAND01GW3B2B].
+    /// Devices: shipped sheets' names, `here` for this machine's measured one, or paths of sheets [default: the
+    /// system's, else NAND01GW3B2B].
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     device: Vec<String>,
     /// Policies; may repeat [default: all that need no parameter, and pa-clock:budget=13].
@@ -109,102 +103,27 @@ pub struct Args {
     format: String,
 }
 
-impl Args {
-    /// The longest extra run time, as a part of the stand-alone time.
-    fn slowdown(&self) -> Result<Option<f64>, Failure> {
-        let percent = Failure::option("--max-slowdown", self.max_slowdown.as_deref(), quantity::percent)?;
-        Ok(percent.map(|percent| percent / 100.0))
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        export::known(&self.export)?;
+        let advice = answer(&self, quiet)?;
+        if let (Some(path), Some(_)) = (&self.output, &advice.best) {
+            write_config(path, &advice)?;
+        }
+        let data = json::Answer::new(&advice);
+        output::result(&self.format, &data, || words::words(&advice))?;
+        board_export::exported(&data, words::words(&advice)).write(&self.export, &Page(&data))?;
+        // 1: the answer is no.
+        Ok(ExitCode::from(u8::from(advice.best.is_none())))
     }
-
-    /// The stand-alone time, in seconds.
-    fn program_seconds(&self) -> Result<Option<f64>, Failure> {
-        let time = Failure::option("--program-time", self.program_time.as_deref(), quantity::time)?;
-        Ok(time.map(|time| time.0 as f64 / 1e12))
-    }
-
-    /// The first given option that only has a meaning for a board.
-    fn of_boards(&self) -> Option<&'static str> {
-        let given = [
-            ("--max-p99", self.max_p99.is_some()),
-            ("--min-life", self.min_life.is_some()),
-            ("--max-energy", self.max_energy.is_some()),
-            ("--system", self.system.is_some()),
-            ("a second --device", self.device.len() > 1),
-            ("--policy", !self.policy.is_empty()),
-            ("--handler", !self.handler.is_empty()),
-            ("--read-ahead", !self.read_ahead.is_empty()),
-            ("--swap-size", self.swap_size.is_some()),
-            ("--collector", !self.collector.is_empty()),
-            ("--scheduler", !self.scheduler.is_empty()),
-            ("--prefetch", !self.prefetch.is_empty()),
-            ("--set", !self.set.is_empty()),
-            ("-c", self.config.is_some()),
-            ("-o", self.output.is_some()),
-            ("--work", self.work.is_some()),
-        ];
-        given.into_iter().find_map(|(option, given)| given.then_some(option))
-    }
-}
-
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    export::known(&args.export)?;
-    if is_here(&args) {
-        return here(&args);
-    }
-    let advice = answer(&args, quiet)?;
-    if let (Some(path), Some(_)) = (&args.output, &advice.best) {
-        write_config(path, &advice)?;
-    }
-    let data = json::Answer::new(&advice);
-    output::result(&args.format, &data, || words::words(&advice))?;
-    board_export::exported(&data, words::words(&advice)).write(&args.export, &BoardPage(&data))?;
-    // 1: the answer is no.
-    Ok(ExitCode::from(u8::from(advice.best.is_none())))
-}
-
-/// The answer for this machine.
-fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let answer = Answer::Recorder(answer_here(args)?);
-    let most = Failure::option("--max-ram", args.max_ram.as_deref(), quantity::bytes)?;
-    let fits = answer.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most.0));
-    output::result(&args.format, &answer, || machine_answer::words(&answer, None, ""))?;
-    Exported::here(&answer).write(&args.export, &Page::new(&answer))?;
-    Ok(ExitCode::from(u8::from(!fits)))
-}
-
-/// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
-/// other device is named.
-fn is_here(args: &Args) -> bool {
-    let recorded = |path: &Path| {
-        let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
-        provenance
-            .is_some_and(|p| p.fidelity == Fidelity::Window && (p.program.is_some() || args.program_time.is_some()))
-    };
-    match args.device.as_slice() {
-        [] => args.system.is_none() && recorded(&args.trace),
-        // For other traces, the sheet prices the times of a board.
-        devices => devices.iter().all(|device| device == DEVICE) && recorded(&args.trace),
-    }
-}
-
-/// The answer for this machine.
-fn answer_here(args: &Args) -> Result<Recorded, Failure> {
-    if let Some(option) = args.of_boards() {
-        return Err(Failure::usage(format!(
-            "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
-        )));
-    }
-    let machine = Machine::known(&Terminal::new(false))?;
-    let reading = Reading::read(&args.trace, args.program_seconds()?, None)?;
-    Ok(machine.about(&reading, &coldframe_answer::Limits::slower(args.slowdown()?))?)
 }
 
 /// The answer, by simulation.
 fn answer(args: &Args, quiet: bool) -> Result<Advice, Failure> {
     if is_swap_trace(&args.trace) {
         let message = format!(
-            "{}: a swap trace holds what left RAM of one size; what other sizes would do needs the references: record the program, \
-             or compare swap areas with `coldframe-lab sim`",
+            "{}: a swap trace holds what left RAM of one size; what other sizes would do needs the references: record \
+                the program, or compare swap areas with `coldframe-lab sim`",
             args.trace.display()
         );
         return Err(Failure::Other { message, code: 3 });

@@ -9,18 +9,18 @@ use crate::failure::Failure;
 
 /// Who decides where pages lie in the swap file.
 #[derive(clap::Args)]
-pub struct AreaArgs {
-    /// The system whose swap area is run: one with a log of erase blocks, of 32 pages each here, and a collector (lobi). The swap file stands
-    /// in for the flash [default: none; the pager fills the holes of its file].
+pub struct LogAreaArgs {
+    /// The system whose swap area is run: one with a log of erase blocks, of 32 pages each here, and a collector
+    /// (lobi). The swap file stands in for the flash [default: none; the pager fills the holes of its file].
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
-    /// Who chooses the erase blocks that are collected: greedy, cost-benefit, cost-age-times or cost-benefit-age, and how many at a time
-    /// [default: greedy:1].
+    /// Who chooses the erase blocks that are collected: greedy, cost-benefit, cost-age-times or cost-benefit-age, and
+    /// how many at a time [default: greedy:1].
     #[arg(long, value_name = "NAME[:N]", requires = "system")]
     collector: Option<String>,
 }
 
-impl AreaArgs {
+impl LogAreaArgs {
     /// Whether an area is asked for.
     pub fn given(&self) -> bool {
         self.system.is_some()

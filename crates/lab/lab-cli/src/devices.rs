@@ -8,13 +8,16 @@ use coldframe_sheet::quantity::{human_count, human_energy, human_time};
 use coldframe_sheet::sheet::{all, find, Sheet};
 use coldframe_show::table::styled;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
 /// List the devices, or show one with the source of every number.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  coldframe-lab devices\n  coldframe-lab devices KFG1G16Q2M\n  coldframe-lab devices my-sheet.toml --format json"
+    after_help = "Examples:\n  coldframe-lab devices\n  coldframe-lab devices KFG1G16Q2M\n  coldframe-lab devices \
+        my-sheet.toml --format json"
 )]
 pub struct Args {
     /// A shipped sheet's name, or the path of a sheet.
@@ -24,24 +27,26 @@ pub struct Args {
     format: String,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    match &args.name {
-        None => {
-            let rows = || all().iter().map(row).collect();
-            let words = || format!("{}\n{NOTE}", styled(&COLUMNS, rows(), 2));
-            output::result(&args.format, &all(), words)?;
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        match &self.name {
+            None => {
+                let rows = || all().iter().map(row).collect();
+                let words = || format!("{}\n{NOTE}", styled(&COLUMNS, rows(), 2));
+                output::result(&self.format, &all(), words)?;
+            }
+            Some(name) => {
+                let sheet = find(name).map_err(ExperimentError::from)?;
+                output::result(&self.format, &sheet, || one(&sheet))?;
+            }
         }
-        Some(name) => {
-            let sheet = find(name).map_err(ExperimentError::from)?;
-            output::result(&args.format, &sheet, || one(&sheet))?;
-        }
+        Ok(ExitCode::SUCCESS)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 const COLUMNS: [&str; 7] = ["device", "", "read", "write", "erase", "cycles", "energy"];
-const NOTE: &str = "Times of a page or, of memory read in place, of a cache block; energy of reading a page; `devices NAME` has the sources. \
-                    Your part: copy data/sheet-template.toml.\n";
+const NOTE: &str = "Times of a page or, of memory read in place, of a cache block; energy of reading a page; `devices \
+    NAME` has the sources. Your part: copy data/sheet-template.toml.\n";
 
 /// A device in the list.
 fn row(sheet: &Sheet) -> Vec<String> {

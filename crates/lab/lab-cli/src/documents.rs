@@ -1,10 +1,10 @@
 //! The program accepts what the documents and its help tell a reader to type: every `coldframe-lab` line is parsed.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use coldframe_toolbox::documents::{parse_documents, parse_examples};
 
 fn parse(words: &[String]) -> Result<(), String> {
-    match crate::Cli::command().try_get_matches_from(words) {
+    match crate::command().try_get_matches_from(words) {
         Err(error) if !matches!(error.kind(), clap::error::ErrorKind::DisplayHelp) => Err(error.to_string()),
         _ => Ok(()),
     }
@@ -23,6 +23,6 @@ fn every_example_in_the_help_is_one_that_the_program_takes() {
         let own = parse_examples("coldframe-lab", &help, &parse);
         own + command.get_subcommands().map(tried).sum::<usize>()
     }
-    let tried = tried(&crate::Cli::command());
+    let tried = tried(&crate::command());
     assert!(tried > 40, "only {tried} examples found");
 }

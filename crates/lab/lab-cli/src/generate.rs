@@ -10,6 +10,8 @@ use coldframe_store::{Columns, Summary, Writer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -59,26 +61,29 @@ pub struct Generated {
     bytes_written: u64,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    if args.parameters {
-        output::exact(args.output.as_deref(), SHIPPED.1)?;
-        return Ok(ExitCode::SUCCESS);
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        if self.parameters {
+            output::exact(self.output.as_deref(), SHIPPED.1)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut parameters = match &self.workload {
+            Some(path) => read(&path.display().to_string())?,
+            None => shipped(),
+        };
+        parameters.seed = self.seed.unwrap_or(parameters.seed);
+        let (rows, provenance) = generate(&parameters, &self.category)?;
+        let tasks = provenance.tasks.len();
+        let path = self.output.expect("required by the command line");
+        let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
+        writer.write(&rows)?;
+        let summary = writer.finish(provenance)?;
+        let Summary { references, rows, bytes_written, .. } = summary;
+        let made =
+            Generated { path, category: self.category, seed: parameters.seed, tasks, references, rows, bytes_written };
+        let words =
+            || format!("{}: {} touches of {tasks} applications\n", made.path.display(), human_count(references));
+        output::result(&self.format, &made, words)?;
+        Ok(ExitCode::SUCCESS)
     }
-    let mut parameters = match &args.workload {
-        Some(path) => read(&path.display().to_string())?,
-        None => shipped(),
-    };
-    parameters.seed = args.seed.unwrap_or(parameters.seed);
-    let (rows, provenance) = generate(&parameters, &args.category)?;
-    let tasks = provenance.tasks.len();
-    let path = args.output.expect("required by the command line");
-    let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
-    writer.write(&rows)?;
-    let summary = writer.finish(provenance)?;
-    let Summary { references, rows, bytes_written, .. } = summary;
-    let made =
-        Generated { path, category: args.category, seed: parameters.seed, tasks, references, rows, bytes_written };
-    let words = || format!("{}: {} touches of {tasks} applications\n", made.path.display(), human_count(references));
-    output::result(&args.format, &made, words)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,12 +1,13 @@
-//! The program `coldframe-lab`: traces, simulations, boards and papers. Each verb has one file. Verbs parse arguments
-//! and print; other crates decide.
+//! The program `coldframe-lab`: traces, simulations, boards and papers. Each verb has one file and one row of
+//! [`VERBS`]. Verbs parse arguments and print; other crates decide.
 //!
-//! To add a verb: copy `replay.rs`, and add its row to [`Verb`] and its arm to `main`.
+//! To add a verb: copy `replay.rs`, and add its row.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Command};
+use coldframe_terminal::verb::{self, Row};
 use coldframe_terminal::{manual, output, progress};
 
 mod advise;
@@ -16,9 +17,9 @@ mod devices;
 mod documents;
 mod failure;
 mod generate;
+mod manuals;
 mod papers;
 mod policies;
-mod priced;
 mod record;
 mod replay;
 mod run;
@@ -29,6 +30,28 @@ mod sim_args;
 mod teach;
 mod together;
 mod trace;
+
+use failure::Failure;
+
+/// The verbs have one heading.
+const VERB: Option<&str> = Some("Commands");
+
+/// All verbs, in the order of the help.
+const VERBS: &[Row<Failure>] = &[
+    Row::of::<trace::Args>("trace", VERB),
+    Row::of::<sim::Args>("sim", VERB),
+    Row::of::<advise::Args>("advise", VERB),
+    Row::of::<record::Args>("record", VERB),
+    Row::of::<run::Args>("run", VERB),
+    Row::of::<replay::Args>("replay", VERB),
+    Row::of::<papers::Args>("papers", VERB),
+    Row::of::<teach::Args>("teach", VERB),
+    Row::of::<generate::Args>("generate", VERB),
+    Row::of::<devices::Args>("devices", VERB),
+    Row::of::<policies::Args>("policies", VERB),
+    Row::of::<manual::Completions>("completions", VERB),
+    Row::of::<manual::Man>("man", VERB),
+];
 
 const AFTER: &str = "\
 Examples:
@@ -41,56 +64,24 @@ Examples:
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature; 5 \
 I/O or integrity error.";
 
-/// Traces, simulations, boards and papers: the laboratory beside `coldframe`.
-#[derive(Parser)]
-#[command(name = "coldframe-lab", version, after_help = AFTER, propagate_version = true)]
-struct Cli {
-    /// No progress and no hints on stderr.
-    #[arg(long, short, global = true)]
-    quiet: bool,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Subcommand)]
-enum Verb {
-    Trace(trace::Args),
-    Sim(Box<sim::Args>),
-    Advise(Box<advise::Args>),
-    Record(record::Args),
-    Run(Box<run::Args>),
-    Replay(replay::Args),
-    Papers(papers::Args),
-    Teach(teach::Args),
-    Generate(generate::Args),
-    Devices(devices::Args),
-    Policies(policies::Args),
-    Completions(manual::Completions),
-    Man(manual::Man),
+/// The command line.
+fn command() -> Command {
+    let root = Command::new("coldframe-lab")
+        .about("Traces, simulations, boards and papers: the laboratory beside `coldframe`")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .after_help(AFTER)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .arg(clap::arg!(-q --quiet "No progress and no hints on stderr").global(true).action(ArgAction::SetTrue));
+    verb::subcommands(root, VERBS)
 }
 
 fn main() -> ExitCode {
     coldframe_show::text::fit(output::width());
-    let cli = Cli::parse();
-    let quiet = cli.quiet;
-    let done = match cli.verb {
-        Verb::Trace(args) => trace::run(args, quiet),
-        Verb::Sim(args) => sim::run(*args, quiet),
-        Verb::Advise(args) => advise::run(*args, quiet),
-        Verb::Record(args) => record::run(args, quiet),
-        Verb::Run(args) => run::run(*args, quiet),
-        Verb::Replay(args) => replay::run(args),
-        Verb::Papers(args) => papers::run(args, quiet),
-        Verb::Teach(args) => teach::run(args),
-        Verb::Generate(args) => generate::run(args),
-        Verb::Devices(args) => devices::run(args),
-        Verb::Policies(args) => policies::run(args),
-        Verb::Completions(args) => printed(args.print(Cli::command())),
-        Verb::Man(args) => printed(args.print(Cli::command())),
-    };
-    done.unwrap_or_else(|failure| failure.report())
+    run_given(&command().get_matches()).unwrap_or_else(|failure| failure.report())
 }
 
-fn printed(done: Result<(), output::OutputError>) -> Result<ExitCode, failure::Failure> {
-    Ok(done.map(|()| ExitCode::SUCCESS)?)
+fn run_given(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    verb::run_given(matches, VERBS, matches.get_flag("quiet")).expect("the parser wants a verb")
 }

@@ -10,6 +10,8 @@ use coldframe_show::table::styled;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -51,10 +53,12 @@ struct Parameter {
     expected: &'static str,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let names = names();
-    output::result(&args.format, &names, || words(&names))?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let names = names();
+        output::result(&self.format, &names, || words(&names))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn names() -> Names {

@@ -12,6 +12,8 @@ use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count};
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -28,16 +30,16 @@ Examples:
   coldframe-lab record --for 30s -- redis-server --save ''
   coldframe-lab record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
-The program runs in QEMU's user mode with coldframe's plugin (Debian package qemu-user), many times slower. It records runs of \
-references to pages of 4 KiB. --level exact records every reference with its address; --system swl and ddb need that. \
-An emulator does not see what the kernel touches in system calls. `coldframe record` records the pages of a program's heap at \
-nearly its own speed.
+The program runs in QEMU's user mode with coldframe's plugin (Debian package qemu-user), many times slower. It \
+records runs of references to pages of 4 KiB. --level exact records every reference with its address; --system swl \
+and ddb need that. An emulator does not see what the kernel touches in system calls. `coldframe record` records the \
+pages of a program's heap at nearly its own speed.
 
 The trace is complete and valid when a limit, Ctrl-C or SIGTERM ends the recording. The program then gets SIGTERM, and \
 SIGKILL after 2 s.
 
-Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing was recorded; 4 QEMU cannot record here; 5 the \
-trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
+Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing was recorded; 4 QEMU cannot record \
+here; 5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
@@ -68,32 +70,34 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let order = order(&args)?;
-    stop_by_signal(&order.stop)?;
-    let mut line = Line::new(quiet);
-    let outcome = record(&order, &mut |p| {
-        line.show(p.references, None, &format!("{} references", human_count(p.references)));
-    });
-    drop(line);
-    let outcome = outcome?;
-    if outcome.references == 0 {
-        let out = order.out.display();
-        let done = outcome.instructions;
-        let message = format!(
-            "{out}: nothing was recorded: the program ended after {done} instructions; give less to --skip-refs"
-        );
-        let _ = std::fs::remove_file(&order.out);
-        return Err(Failure::Other { message, code: 3 });
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let order = order(&self)?;
+        stop_by_signal(&order.stop)?;
+        let mut line = Line::new(quiet);
+        let outcome = record(&order, &mut |p| {
+            line.show(p.references, None, &format!("{} references", human_count(p.references)));
+        });
+        drop(line);
+        let outcome = outcome?;
+        if outcome.references == 0 {
+            let out = order.out.display();
+            let done = outcome.instructions;
+            let message = format!(
+                "{out}: nothing was recorded: the program ended after {done} instructions; give less to --skip-refs"
+            );
+            let _ = std::fs::remove_file(&order.out);
+            return Err(Failure::Other { message, code: 3 });
+        }
+        if !quiet {
+            output::tell(&words(&order, &outcome));
+        }
+        if let Some(path) = &self.stats {
+            let stats = Stats { trace: &order.out, via: "qemu", outcome: &outcome, status: outcome.status.code() };
+            output::file(path, &output::json(&stats))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    if !quiet {
-        output::tell(&words(&order, &outcome));
-    }
-    if let Some(path) = &args.stats {
-        let stats = Stats { trace: &order.out, via: "qemu", outcome: &outcome, status: outcome.status.code() };
-        output::file(path, &output::json(&stats))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A trace named after the program.
@@ -135,14 +139,15 @@ fn order(args: &Args) -> Result<Recording, Failure> {
 
 fn words(order: &Recording, o: &Outcome) -> String {
     let mut text = format!(
-        "coldframe: {}: {} references of {} instructions in {:.1} s ({:.1} M references/s) through qemu, {} bytes ({:.2} a reference)\n",
+        "coldframe: {}: {} references of {} instructions in {:.1} s ({:.1} M references/s) through qemu, {} bytes \
+            ({:.2} a reference)\n",
         order.out.display(),
         human_count(o.references),
         human_count(o.instructions),
         o.seconds,
         o.references_per_second / 1e6,
         human_count(o.bytes),
-        o.bytes as f64 / o.references.max(1) as f64,
+        o.bytes_per_reference(),
     );
     if let Some(limit) = o.limit {
         text += &format!("coldframe: recording ended by {limit}\n");

@@ -8,6 +8,8 @@ use coldframe_sheet::quantity::human_count;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -37,19 +39,21 @@ pub struct Agreement<'a> {
     commands: u64,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let path = args.journal.display();
-    let bytes = std::fs::read(&args.journal)
-        .map_err(|e| Failure::Other { message: format!("{path}: cannot be read: {e}"), code: 5 })?;
-    let replayed = replay(&bytes).map_err(|error| {
-        let code = if matches!(error, JournalError::Differs { .. }) { 1 } else { 3 };
-        Failure::Other { message: format!("{path}: {error}"), code }
-    })?;
-    let Replayed { events, bits, commands } = replayed;
-    let words = || {
-        let [commands, events, bits] = [commands, events, bits].map(human_count);
-        format!("{path}: the same {commands} commands from {events} events and {bits} bits\n")
-    };
-    output::result(&args.format, &Agreement { journal: &args.journal, same: true, events, bits, commands }, words)?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let path = self.journal.display();
+        let bytes = std::fs::read(&self.journal)
+            .map_err(|e| Failure::Other { message: format!("{path}: cannot be read: {e}"), code: 5 })?;
+        let replayed = replay(&bytes).map_err(|error| {
+            let code = if matches!(error, JournalError::Differs { .. }) { 1 } else { 3 };
+            Failure::Other { message: format!("{path}: {error}"), code }
+        })?;
+        let Replayed { events, bits, commands } = replayed;
+        let words = || {
+            let [commands, events, bits] = [commands, events, bits].map(human_count);
+            format!("{path}: the same {commands} commands from {events} events and {bits} bits\n")
+        };
+        output::result(&self.format, &Agreement { journal: &self.journal, same: true, events, bits, commands }, words)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }

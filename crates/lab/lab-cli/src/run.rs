@@ -10,13 +10,15 @@ use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::default_backing;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+use coldframe_plots::priced::Price;
 use coldframe_sheet::{quantity, sheet, Sheet};
 use serde::Serialize;
 
-use crate::area::AreaArgs;
+use crate::area::LogAreaArgs;
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
-use crate::priced::Price;
 use coldframe_terminal::listener::Terminal;
 
 /// Run a program under our pager with another policy, handler, swap area or memory, and keep its journal.
@@ -24,12 +26,13 @@ use coldframe_terminal::listener::Terminal;
 #[command(after_help = "\
 Examples:
   coldframe-lab run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe-lab replay j
-  coldframe-lab run --ram 8MiB --system lobi --collector cost-benefit --swap-size 64MiB --journal j -- sort file; coldframe-lab replay j
+  coldframe-lab run --ram 8MiB --system lobi --collector cost-benefit --swap-size 64MiB --journal j -- sort file; \
+coldframe-lab replay j
   coldframe-lab run --slow node:1 --ram 64MiB -- redis-server --save ''
   coldframe-lab run --ram 4MiB --device LOBI-NAND --swap-size 128MiB -- python3 script.py
 
-It is `coldframe run --by pager` with the options of the five systems. --ram is for what can leave: the program's heap and its \
-large private anonymous mappings. Statistics are printed on stderr when the program has ended.
+It is `coldframe run --by pager` with the options of the five systems. --ram is for what can leave: the program's \
+heap and its large private anonymous mappings. Statistics are printed on stderr when the program has ended.
 
 --device prices the bytes that the run moved: their time, energy and life on that flash. Life is cycles * area / rate \
 of writing. The area is --swap-size or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
@@ -42,9 +45,9 @@ pages, in no budget, before its parent goes on. An io_uring and files with direc
 writes past the page table there.
 
 --system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
-`coldframe-lab sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
-these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes have not \
-changed, so no page is mapped writable before its first write.
+`coldframe-lab sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has \
+all of these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes \
+have not changed, so no page is mapped writable before its first write.
 
 Exit codes: as `coldframe run`.")]
 pub struct Args {
@@ -57,16 +60,20 @@ pub struct Args {
     /// Page fault handler [default: parallel].
     #[arg(long)]
     handler: Option<String>,
-    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or /var/tmp
-    /// if that is in RAM].
+    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or
+    /// /var/tmp if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
-    /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
-    /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
-    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "swap_size", "encrypt", "read_ahead", "wait", "system"])]
+    /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are
+    /// written (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
+    #[arg(
+        long,
+        value_name = "node:N|PATH",
+        conflicts_with_all = ["backing", "swap_size", "encrypt", "read_ahead", "wait", "system"]
+    )]
     slow: Option<String>,
-    /// Largest size of the swap file; with --system, the size of the swap area [default there: a quarter more than --max-memory, at
-    /// most 16GiB and three quarters of the free room; pages for which it has no room lie beside it].
+    /// Largest size of the swap file; with --system, the size of the swap area [default there: a quarter more than
+    /// --max-memory, at most 16GiB and three quarters of the free room; pages for which it has no room lie beside it].
     #[arg(long, value_name = "SIZE")]
     swap_size: Option<String>,
     /// Largest size of the program's paged memory.
@@ -78,8 +85,8 @@ pub struct Args {
     /// Number of threads that handle faults.
     #[arg(long, default_value_t = 2)]
     handlers: usize,
-    /// Most pages that are read ahead of a sequential stream, 0 to 31; or block:N, also up to N pages (2, 4, 8, 16 or 32)
-    /// that left together with the one that is read, if they come back together [default: 16].
+    /// Most pages that are read ahead of a sequential stream, 0 to 31; or block:N, also up to N pages (2, 4, 8, 16 or
+    /// 32) that left together with the one that is read, if they come back together [default: 16].
     #[arg(long, value_name = "N|block:N")]
     read_ahead: Option<String>,
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
@@ -98,7 +105,7 @@ pub struct Args {
     #[arg(long, value_name = "SHEET")]
     device: Option<String>,
     #[command(flatten)]
-    area: AreaArgs,
+    area: LogAreaArgs,
     /// How to print the statistics on stderr.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
@@ -119,27 +126,29 @@ struct PricedRun<'a> {
     priced: Option<&'a Price>,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let options = options(&args)?;
-    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
-    let slow = options.slow.as_ref().and(sheet.as_ref());
-    slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
-    let signals = Signals::catch()?;
-    let order = Order { by: Pager::Ours, ..Order::new(&args.command, options, &signals) };
-    let run = run_program(&order, &Terminal::new(quiet))?;
-    let priced =
-        sheet.as_ref().map(|sheet| Price::of(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
-    let data = PricedRun { run: &run, priced: priced.as_ref() };
-    if let Some(path) = &args.stats {
-        output::file(path, &output::json(&data))?;
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let options = options(&self)?;
+        let sheet = self.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
+        let slow = options.slow.as_ref().and(sheet.as_ref());
+        slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
+        let signals = Signals::catch()?;
+        let order = Order { by: Pager::Ours, ..Order::new(&self.command, options, &signals) };
+        let run = run_program(&order, &Terminal::new(quiet))?;
+        let priced =
+            sheet.as_ref().map(|sheet| Price::of(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
+        let data = PricedRun { run: &run, priced: priced.as_ref() };
+        if let Some(path) = &self.stats {
+            output::file(path, &output::json(&data))?;
+        }
+        let words = coldframe_show::run::words(&run);
+        match (quiet || words.is_empty(), self.format.as_str()) {
+            (true, _) => {}
+            (false, "json") => eprint!("{}", output::json(&data)),
+            (false, _) => output::tell(&(words + &priced.as_ref().map_or_else(String::new, Price::words))),
+        }
+        Ok(ExitCode::from(run.program().status))
     }
-    let words = coldframe_show::run::words(&run);
-    match (quiet || words.is_empty(), args.format.as_str()) {
-        (true, _) => {}
-        (false, "json") => eprint!("{}", output::json(&data)),
-        (false, _) => output::tell(&(words + &priced.as_ref().map_or_else(String::new, Price::words))),
-    }
-    Ok(ExitCode::from(run.program().status))
 }
 
 /// A folder also for programs that change theirs.

@@ -5,20 +5,15 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_core::Ps;
 use coldframe_experiment::drive::{self, Drive, Outcomes};
-use coldframe_experiment::result::Certainty;
 use coldframe_experiment::settings::{policies, SIZES_DEFAULT};
-use coldframe_experiment::sim_result::{EngineCounts, OneString};
-use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
-use coldframe_plots::results_table::results as table;
-use coldframe_sheet::quantity::{human_count, human_size};
-use coldframe_show::html::words::text;
-use coldframe_show::plot::{stack, Plot, Series};
-
-use coldframe_lane::{LaneResult, Latency};
-use coldframe_plots::tasks_table::failures;
-use coldframe_plots::{swap_table, tasks_table};
+use coldframe_experiment::{ExperimentError, Progress, Settings, Sweep};
+use coldframe_plots::results_csv::csv;
+use coldframe_plots::results_plot::plots;
+use coldframe_plots::sim::words;
+use coldframe_sheet::quantity::human_count;
+use coldframe_show::plot::{stack, Plot};
+use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
 use crate::output;
@@ -38,15 +33,15 @@ Examples:
   coldframe-lab sim swap.csv.zst --system lobi --blocks 1024,2048 --swap-window block:8,block:32 --plot
   coldframe-lab sim phone.parquet --system drswap --ram 400MB --swap-device dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
-Lists make a sweep: policy outermost, then handler, then frames. The trace is decoded once. `coldframe-lab policies` lists \
-names and parameters; `coldframe-lab devices` lists devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap \
-trace.")]
+Lists make a sweep: policy outermost, then handler, then frames. The trace is decoded once. `coldframe-lab policies` \
+lists names and parameters; `coldframe-lab devices` lists devices. A trace whose name ends in .csv (.zst, .gz, .xz) \
+is a swap trace.")]
 pub struct Args {
     /// The trace (Parquet; see `coldframe-lab trace import` and `coldframe record`).
-    pub trace: PathBuf,
+    trace: PathBuf,
     /// A paper's system; its defaults are used; may repeat.
     #[arg(long, value_name = "NAME")]
-    pub system: Vec<String>,
+    system: Vec<String>,
     /// Policy or oracle with its parameters; may repeat. Plain names may be a list with commas.
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
@@ -67,7 +62,7 @@ pub struct Args {
     stream: Option<String>,
     /// Device: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
-    pub device: Vec<String>,
+    device: Vec<String>,
     /// Front end: none, swl, or l1 (also called ddb).
     #[arg(long, value_name = "NAME")]
     front_end: Option<String>,
@@ -82,10 +77,10 @@ pub struct Args {
     format: Option<String>,
     /// Write the results to a file. The suffix (json, csv, svg, txt) decides the format, if --format does not.
     #[arg(short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Draw miss ratio and fault latency against RAM below the table.
     #[arg(long)]
-    pub plot: bool,
+    plot: bool,
     #[command(flatten)]
     area: sim_args::AreaArgs,
     #[command(flatten)]
@@ -95,7 +90,7 @@ pub struct Args {
     fail: Option<String>,
     /// Write the engine's journal (one configuration only); `coldframe-lab replay` checks it.
     #[arg(long, value_name = "FILE")]
-    pub journal: Option<PathBuf>,
+    journal: Option<PathBuf>,
 }
 
 impl Args {
@@ -111,24 +106,19 @@ impl Args {
     }
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let config = args.config.clone();
-    any_system(args, quiet).map_err(|failure| in_file(failure, config.as_deref()))
-}
-
-/// A setting that is not possible, with its line if it is in the configuration file.
-fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
-    let text = config.and_then(|path| Some((path, std::fs::read_to_string(path).ok()?)));
-    match (failure, text) {
-        (Failure::Experiment(error), Some((path, text))) => error.in_file(&path.display().to_string(), &text).into(),
-        (failure, _) => failure,
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        simulate(&self, quiet).map_err(|failure| match failure {
+            Failure::Experiment(error) => error.in_file(self.config.as_deref()).into(),
+            other => other,
+        })
     }
 }
 
-fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let all = settings(&args)?;
+fn simulate(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let all = settings(args)?;
     let drive = drive::of(&args.trace, &all);
-    let format = format(&args)?;
+    let format = format(args)?;
     if drive != Drive::String && !matches!(format, "json" | "table") {
         let reason = format!("`{format}` is there for one string of references only; give table or json");
         return Err(ExperimentError::setting("format", reason).into());
@@ -143,10 +133,10 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     drop(line);
     let text = match (format, &outcomes) {
-        ("json", _) => json(&args, &outcomes)?,
+        ("json", _) => json(args, &outcomes)?,
         ("csv", Outcomes::String(results)) => csv(results),
         ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
-        _ => words(&args, &outcomes),
+        _ => words(&args.trace, &outcomes, args.plot),
     };
     match (format, &args.output) {
         ("table", None) => output::text(&text)?,
@@ -237,155 +227,4 @@ fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
         [one] if !array => output::json(one),
         all => output::json(&all),
     })
-}
-
-fn csv(results: &[RunResult]) -> String {
-    let mut out = String::from(
-        "policy,handler,ram_bytes,frames,page_bytes,references,instructions,true_faults,false_faults,evictions,dirty_evictions,walk_sum,walk_max,\
-         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
-    );
-    for r in results {
-        let string = OneString::new(r);
-        let OneString { counts, time_ps, .. } = &string;
-        let or_empty = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
-        let engine = |of: fn(&EngineCounts) -> u64| or_empty(counts.engine.as_ref().map(of));
-        let latency = string.true_latency();
-        let (least, most) = r.certainty.range(r.true_faults());
-        // Between two bounds there is no single number.
-        let single = |text: String| if matches!(r.certainty, Certainty::Between { .. }) { String::new() } else { text };
-        out += &format!(
-            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{least},{most}\n",
-            r.policy,
-            r.handler,
-            r.ram().0,
-            r.frames,
-            r.page.0,
-            r.references(),
-            r.front_end.instructions,
-            single(r.true_faults().to_string()),
-            engine(|c| c.false_faults),
-            or_empty(counts.evictions),
-            or_empty(counts.dirty_evictions),
-            engine(|c| c.walk_sum),
-            engine(|c| c.walk_max),
-            engine(|c| c.forced_evictions),
-            single(r.miss_ratio().to_string()),
-            or_empty(time_ps.map(|t| t.paging)),
-            or_empty(latency.map(|l| l.mean)),
-            or_empty(latency.map(|l| l.max)),
-        );
-    }
-    out
-}
-
-fn words(args: &Args, outcomes: &Outcomes) -> String {
-    let path = args.trace.display();
-    match outcomes {
-        Outcomes::String(results) => of_string(args, results),
-        Outcomes::Tasks(outcomes) => tasks_table::table(&args.trace, outcomes),
-        Outcomes::SwapTrace(outcomes) => {
-            let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
-            let notes = outcomes.first().map(|o| o.notes.join("\n")).unwrap_or_default();
-            let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
-            format!("{path}: a swap trace{notes}\n{}{pictures}", swap_table::table(outcomes))
-        }
-    }
-}
-
-fn of_string(args: &Args, results: &[RunResult]) -> String {
-    let first = &results[0];
-    let mut out = format!(
-        "{}: {} {}, {} pages of {} touched, {}\n",
-        args.trace.display(),
-        human_count(if first.has_icache { first.front_end.instructions } else { first.references() }),
-        if first.has_icache { "instructions" } else { "page references" },
-        human_count(first.pages as u64),
-        human_size(first.page.0),
-        text(&first.trace.fidelity),
-    );
-    if let Some(caveat) = &first.trace.caveat {
-        out += &format!("{caveat}\n");
-    }
-    if first.has_icache {
-        let f = first.front_end;
-        out += &format!(
-            "instruction cache: {} look-ups, {} misses (hit ratio {:.6}); miss ratio below is page misses per instruction\n",
-            human_count(f.icache_lookups),
-            human_count(f.icache_misses),
-            1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64
-        );
-    }
-    out += &format!("{}\n", table(results));
-    if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
-        out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
-    }
-    let failed = |lane: &LaneResult| failures(lane.counts.failures, u64::from(lane.halted.is_some()));
-    out.extend(results.iter().filter_map(RunResult::lane).map(failed));
-    for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
-        let c = swap.counts;
-        out += &format!(
-            "Swap area, {} with {}{}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
-            r.policy,
-            human_size(r.ram().0),
-            collector(r),
-            human_count(c.programs),
-            human_count(c.copies),
-            human_count(c.erases),
-            human_count(c.areas_full)
-        );
-    }
-    if args.plot {
-        plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));
-    }
-    out
-}
-
-/// The collector of a run's swap area, behind a comma.
-fn collector(r: &RunResult) -> String {
-    r.config.swap.log.collector.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
-}
-
-fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
-    for r in results {
-        let Some(y) = value(r) else { continue };
-        let name = format!("{}, {}", r.policy, if r.handler.is_empty() { "oracle" } else { &r.handler });
-        let point = (r.ram().0 as f64 / 1024.0, y);
-        match all.iter_mut().find(|s| s.name == name) {
-            Some(series) => series.points.push(point),
-            None => all.push(Series { name, points: vec![point] }),
-        }
-    }
-    all
-}
-
-fn miss_plot(results: &[RunResult]) -> Plot {
-    Plot {
-        title: "Miss ratio by RAM".into(),
-        x: "RAM, KiB".into(),
-        y: "miss ratio".into(),
-        series: series(results, |r| (!matches!(r.certainty, Certainty::Between { .. })).then(|| r.miss_ratio())),
-        log_x: true,
-        log_y: true,
-    }
-}
-
-fn latency_plot(results: &[RunResult], title: &str, of: impl Fn(&Latency) -> Option<Ps>) -> Plot {
-    let us = |r: &RunResult| Some(of(&r.lane()?.true_latency)?.0 as f64 / 1e6);
-    Plot {
-        title: title.into(),
-        x: "RAM, KiB".into(),
-        y: "us".into(),
-        series: series(results, us),
-        log_x: true,
-        log_y: false,
-    }
-}
-
-fn plots(results: &[RunResult]) -> [Plot; 3] {
-    [
-        miss_plot(results),
-        latency_plot(results, "Mean latency of a true fault by RAM", Latency::mean),
-        latency_plot(results, "Longest true fault by RAM", |l| (l.count() > 0).then(|| l.max())),
-    ]
 }

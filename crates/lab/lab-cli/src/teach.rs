@@ -7,6 +7,8 @@ use coldframe_figures::teach::{find, play, words, Lesson, LessonRuns, Played, AL
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -32,21 +34,23 @@ pub struct Args {
     format: String,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let Some(name) = &args.lesson else {
-        let list = || ALL.iter().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect();
-        output::result(&args.format, &listed(), list)?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let lesson = find(name)?;
-    let played = play(lesson)?;
-    let stepping = !args.all && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if stepping && args.format != "json" {
-        step_by_step(lesson, &played)?;
-    } else {
-        output::result(&args.format, &LessonRuns::new(lesson, &played), || words::whole(lesson, &played))?;
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let Some(name) = &self.lesson else {
+            let list = || ALL.iter().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect();
+            output::result(&self.format, &listed(), list)?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let lesson = find(name)?;
+        let played = play(lesson)?;
+        let stepping = !self.all && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        if stepping && self.format != "json" {
+            step_by_step(lesson, &played)?;
+        } else {
+            output::result(&self.format, &LessonRuns::new(lesson, &played), || words::whole(lesson, &played))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A lesson of the list.

@@ -130,9 +130,8 @@ fn sure(advice: &Advice) -> String {
             let part = human_count(short.references);
             out += &format!(
                 "; all kinds were tried on {part} of {references} references, of each page the first and the last in \
-                 a window of {WINDOW}; only \
-                 the {families} that need the least there went through the whole trace, and every number here is \
-                 from that\n"
+                    a window of {WINDOW}; only the {families} that need the least there went through the whole trace, \
+                    and every number here is from that\n"
             );
         }
         (None, true) => out += ", all kinds at all sizes\n",

@@ -6,10 +6,10 @@ use coldframe_lane::{LaneResult, Latency};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_show::table::Grid;
 
-use crate::Column;
+use crate::columns::{columns, Column};
 
 pub fn results(results: &[RunResult]) -> Grid {
-    let mut columns: Vec<Column<RunResult>> = vec![
+    let mut shown: Vec<Column<RunResult>> = vec![
         ("policy", |r| r.policy.clone()),
         ("handler", |r| if r.handler.is_empty() { "oracle".into() } else { r.handler.clone() }),
         ("RAM", |r| human_size(r.ram().0)),
@@ -23,10 +23,10 @@ pub fn results(results: &[RunResult]) -> Grid {
         ("fault max", |r| latency(r, |l| (l.count() > 0).then(|| l.max()))),
     ];
     if results.iter().any(|r| r.time_per_instruction().is_some()) {
-        columns.push(("per instr.", |r| time(r.time_per_instruction().map(|t| Ps(t.round() as u64)))));
+        shown.push(("per instr.", |r| time(r.time_per_instruction().map(|t| Ps(t.round() as u64)))));
     }
     let least = ["frames", "walk max", "false faults", "fault max", "fault mean"];
-    crate::columns(&columns, 2, results).drop_first(&least)
+    columns(&shown, 2, results).drop_first(&least)
 }
 
 fn of_lane(r: &RunResult, show: impl Fn(&LaneResult) -> String) -> String {

@@ -4,7 +4,7 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_show::html::words::text;
 
-use crate::Column;
+use crate::columns::{columns, Column};
 use coldframe_experiment::swap::SwapOutcome;
 
 /// Columns that a narrow page drops first.
@@ -32,7 +32,7 @@ const COLUMNS: [Column<SwapOutcome>; 16] = [
 
 /// One row for each outcome, then the values that all have in common.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
-    format!("{}\n{}", crate::columns(&COLUMNS, 3, outcomes).drop_first(&LEAST), legend(outcomes))
+    format!("{}\n{}", columns(&COLUMNS, 3, outcomes).drop_first(&LEAST), legend(outcomes))
 }
 
 fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {

@@ -8,7 +8,7 @@ use coldframe_experiment::systems::backing;
 use coldframe_experiment::tasks::{share, OnPhone, TasksOutcome};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
-use crate::{columns, Column};
+use crate::columns::{columns, Column};
 use coldframe_show::html::words::text;
 
 /// The failures of a failing device, as a line; empty if there were none.

@@ -98,3 +98,10 @@ pub struct Outcome {
     /// What the program did and the trace lacks, one sentence each; also in the trace's notes.
     pub not_recorded: Vec<String>,
 }
+
+impl Outcome {
+    /// Bytes of the file for each reference.
+    pub fn bytes_per_reference(&self) -> f64 {
+        self.bytes as f64 / self.references.max(1) as f64
+    }
+}

@@ -52,8 +52,16 @@ pub fn advise(path: &Path, question: &Question, progress: &mut dyn FnMut(Progres
     Ok(Advice { trace: facts, footprint, best, below, binds, front, curves, regions, run, search, assumptions, limits })
 }
 
-/// A trace without its hits cannot show the effect of RAM.
+/// A trace without its hits cannot show the effect of RAM on a board.
 fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
+    if trace.fidelity == Fidelity::Window && trace.program.is_some() {
+        let trace = path.display();
+        let reason = format!(
+            "{trace} is a recording by this machine's pager, which is about this machine: type coldframe --trace \
+             {trace}; a board needs every reference: coldframe-lab record"
+        );
+        return Err(ExperimentError::setting("trace", reason));
+    }
     let reason = match trace.fidelity {
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
         Fidelity::Window => {

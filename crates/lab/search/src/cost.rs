@@ -12,9 +12,8 @@
 //! two ranges. A collector that takes the block with the fewest valid pages never copies more than the utilisation of
 //! its slots; hence the third. If a swap area is simulated, its copies and its most worn block are counted instead.
 
-use coldframe_boards::flash;
-use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Ps};
+use coldframe_sheet::flash::{self, Moved};
 use coldframe_sheet::Sheet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,7 +76,7 @@ fn energy(point: &Point, sheet: &Sheet) -> Result<Range, String> {
     let joules = |pj: u64| pj as f64 / 1e12;
     let of = |loads: u64| {
         let moved = Moved { read: Bytes(loads * point.page), written: written(point) };
-        used::energy(sheet, moved).map(|e| e.0).map_err(|e| e.to_string())
+        flash::energy(sheet, moved).map(|terms| flash::total(&terms).0).map_err(|e| e.to_string())
     };
     let never_written = of(point.loads)? - of(point.loads - point.zero_loads)?;
     let high = match point.energy {
@@ -93,27 +92,28 @@ fn life(point: &Point, sheet: &Sheet, area: Option<Bytes>) -> Result<Option<Rang
     let text = |e: coldframe_sheet::SheetError| e.to_string();
     let cycles = sheet.cycles().map_err(text)?;
     let time = own + point.paging;
-    let even = |area: Bytes| sheet.life_years(written(point), area, time.0 as f64 / 1e12).map_err(text);
+    let life = |erases: f64| flash::life_years(cycles, erases, time.0 as f64 / 1e3);
+    let even = |area: Bytes| life(flash::erases_even(written(point), area));
     if let Some(swap) = point.swap {
-        return simulated_life(point, swap, sheet, cycles, time, &even);
+        let worst = life(swap.erases_max.into());
+        return simulated_life(point, swap, sheet, worst, &even);
     }
     let area = area.map_or_else(|| sheet.capacity().map_err(|e| format!("{e}; or give --swap-size")), Ok)?;
     let live = point.pages as f64 * point.page as f64 / area.0 as f64;
     if live >= 1.0 {
         return Err("the swap area is smaller than what the trace touches; give a larger --swap-size".into());
     }
-    Ok(even(area)?.map(|years| Range { low: years * (1.0 - live), high: years }))
+    Ok(even(area).map(|years| Range { low: years * (1.0 - live), high: years }))
 }
 
-/// At best, even wear of the simulated area. At worst, the wear of the most worn block if one was erased; otherwise
-/// one slot in use in each block.
+/// At best, even wear of the simulated area. At worst, the wear of the most worn block if one was erased (`worst`
+/// years); otherwise one slot in use in each block.
 fn simulated_life(
     point: &Point,
     swap: Swapped,
     sheet: &Sheet,
-    cycles: u64,
-    time: Ps,
-    even: &dyn Fn(Bytes) -> Result<Option<f64>, String>,
+    worst: Option<f64>,
+    even: &dyn Fn(Bytes) -> Option<f64>,
 ) -> Result<Option<Range>, String> {
     if swap.areas_full > 0 {
         return Err("the swap area was full and pages went elsewhere; give a larger --swap-size".into());
@@ -121,9 +121,7 @@ fn simulated_life(
     let block = sheet.block().map_err(|e| e.to_string())?;
     let area = Bytes(block.0 * u64::from(swap.blocks));
     let live = (point.pages as f64 * point.page as f64 / area.0 as f64).min(1.0);
-    let worn = flash::Wear { max: swap.erases_max, ..flash::Wear::default() };
-    let worst = flash::life_years(&worn, cycles, time.0 / 1_000);
-    Ok(even(area)?.map(|high| {
+    Ok(even(area).map(|high| {
         let low = worst.unwrap_or(high * (1.0 - live));
         Range { low: low.min(high), high: high.max(low) }
     }))

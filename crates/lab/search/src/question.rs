@@ -23,7 +23,7 @@ pub const DEVICE_DEFAULT: &str = "NAND01GW3B2B";
 /// Handlers that any machine can run. The others execute from the device's buffers; they are tried if they are named.
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
 /// Pages read ahead with a fault: none, and the live pager's window.
-const READ_AHEADS_DEFAULT: [u32; 2] = [0, coldframe_plan::READ_AHEAD];
+const READ_AHEADS_DEFAULT: [u32; 2] = [0, coldframe_recording::plan::READ_AHEAD];
 /// When to load the next task's pages: never, and at SAP's two moments.
 const PREFETCHES_DEFAULT: [&str; 3] = ["off", "75", "50"];
 

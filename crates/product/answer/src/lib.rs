@@ -29,7 +29,7 @@ pub mod nothing;
 
 pub use bench::need::Need;
 pub use bench::verdict::Verdict;
-pub use coldframe_plan::Pager;
+pub use coldframe_recording::plan::Pager;
 pub use error::AnswerError;
 pub use listener::{Listener, Silent};
 pub use predict::common::{Common, Known, DEVICE};

@@ -56,8 +56,7 @@ const VERBS: &[Row<Failure>] = &[
 ];
 
 const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
-       coldframe [OPTIONS] --pid N
-       coldframe VERB [OPTIONS]";
+       coldframe --pid N | --trace FILE | VERB [OPTIONS]";
 
 const AFTER: &str = "\
 Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a \

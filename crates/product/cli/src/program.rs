@@ -1,5 +1,5 @@
-//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs.
-//! `coldframe --pid N` answers about a process that runs.
+//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid N`
+//! answers about a process that runs, and `coldframe --trace FILE` about a recording.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::bench::measure::{measure, Answered};
-use coldframe_answer::predict::watch;
+use coldframe_answer::predict::{machine, watch};
 use coldframe_answer::{Answer, AnswerError, Limits};
 use coldframe_show::export::{self, Exported};
 use coldframe_show::group;
@@ -28,6 +28,9 @@ pub struct Args {
     /// Answer about a running process: number or name.
     #[arg(long, value_name = "N", conflicts_with_all = ["program", "once", "open"])]
     pid: Option<String>,
+    /// Answer about a recording of `coldframe record`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "pid", "time", "once", "open"])]
+    trace: Option<PathBuf>,
     /// End after this time [default: 30s with --pid].
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
@@ -72,9 +75,10 @@ impl Args {
 
 pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     export::known(&args.export)?;
-    let done = match &args.pid {
-        Some(process) => running(args, process, quiet),
-        None => program(args, quiet),
+    let done = match (&args.pid, &args.trace) {
+        (Some(process), _) => running(args, process, quiet),
+        (None, Some(trace)) => recorded(args, trace, quiet),
+        (None, None) => program(args, quiet),
     };
     match done {
         // An answer, too.
@@ -93,10 +97,19 @@ fn running(args: &Args, process: &str, quiet: bool) -> Result<ExitCode, Failure>
         return Err(Failure::usage(format!("--for: {time:?} is too short; give at least {WATCHED_MIN:?}")));
     }
     let limits = Limits { time: Some(time), ..args.limits() };
-    let answer = Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?);
-    args.form.print(&answer, || words(&answer, None, ""))?;
-    Exported::here(&answer).write(&args.export, &Page::new(&answer))?;
-    Ok(code(&answer))
+    shown(args, &Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?))
+}
+
+/// The answer about a recording.
+fn recorded(args: &Args, trace: &Path, quiet: bool) -> Result<ExitCode, Failure> {
+    shown(args, &Answer::Recorder(machine::recorded(trace, &args.limits(), &Terminal::new(quiet))?))
+}
+
+/// Prints the answer and writes its exports.
+fn shown(args: &Args, answer: &Answer) -> Result<ExitCode, Failure> {
+    args.form.print(answer, || words(answer, None, ""))?;
+    Exported::here(answer).write(&args.export, &Page::new(answer))?;
+    Ok(code(answer))
 }
 
 /// 0 if a size is recommended.

@@ -27,7 +27,8 @@ Examples:
 The program runs natively, up to three times as long and 10 s more. This machine's pager keeps a window of the heap's pages \
 mapped, first in first out, and the other pages in RAM. Each page that enters the window is a row of the trace. With a \
 window of W pages and C pages of RAM, OPT's misses lie between the misses of the rows at C and at C - W; LRU's lie \
-between those at C + W and at C - W, from C = 2 W on. `coldframe-lab` shows, simulates and advises about the trace.
+between those at C + W and at C - W, from C = 2 W on. `coldframe --trace` answers about the trace; `coldframe-lab` \
+shows and simulates it.
 
 A program that the pager cannot record (static, of another machine) and all of a program's references are recorded by \
 `coldframe-lab record`, under QEMU.

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use coldframe_plan::SEGMENT;
-pub use coldframe_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+use coldframe_recording::plan::SEGMENT;
+pub use coldframe_recording::plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
 
 /// How a thread waits for the device.
@@ -130,7 +130,7 @@ impl Options {
             ram,
             one_budget: false,
             policy: None,
-            handler: coldframe_plan::HANDLER.to_string(),
+            handler: coldframe_recording::plan::HANDLER.to_string(),
             max_memory: 64 << 30,
             base: None,
             backing: std::env::temp_dir(),

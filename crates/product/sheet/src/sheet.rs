@@ -270,23 +270,7 @@ impl Sheet {
     pub fn cycles(&self) -> Result<u64, SheetError> {
         self.number("endurance.cycles")
     }
-
-    /// Years until every block of an `area` has its rated number of erases, if as much is written as in these
-    /// `seconds`. `None`: nothing was written.
-    ///
-    /// ```text
-    /// life = cycles * area / (bytes written / duration)
-    /// ```
-    /// All blocks wear equally, and each block's worth of bytes causes one erase. Copies come on top, so it is an upper
-    /// bound.
-    pub fn life_years(&self, written: Bytes, area: Bytes, seconds: f64) -> Result<Option<f64>, SheetError> {
-        let (cycles, rate) = (self.cycles()? as f64, written.0 as f64 / seconds);
-        Ok((written.0 > 0 && seconds > 0.0).then(|| cycles * area.0 as f64 / rate / YEAR))
-    }
 }
-
-/// Seconds of a year of 365.25 days.
-const YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
 /// Numbers by name, with their type.
 macro_rules! numbers {
@@ -366,17 +350,6 @@ mod tests {
             let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains("my.toml") && error.contains(reason), "{from} -> {to}: {error}");
         }
-    }
-
-    #[test]
-    fn life_by_hand() {
-        let sheet = find("LOBI-NAND").unwrap();
-        // 1 MiB/s round 1 GiB wears all of it once in 1024 s; 100,000 times that are 3.245 years.
-        let years = sheet.life_years(Bytes(10 << 20), Bytes(1 << 30), 10.0).unwrap().unwrap();
-        assert!((years - 1024.0 * 100_000.0 / 31_557_600.0).abs() < 1e-9, "{years}");
-        assert_eq!(sheet.life_years(Bytes(0), Bytes(1 << 30), 10.0), Ok(None));
-        let error = find("KFG5616").unwrap().life_years(Bytes(1), Bytes(1), 1.0).unwrap_err();
-        assert!(error.to_string().contains("endurance.cycles"));
     }
 
     #[test]

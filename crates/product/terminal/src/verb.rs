@@ -39,13 +39,18 @@ fn run<E, V: Verb<E>>(matches: &ArgMatches, quiet: bool) -> Result<ExitCode, E> 
     V::from_arg_matches(matches).unwrap_or_else(|error| error.exit()).run(quiet)
 }
 
-/// The program with its verbs.
+/// A program, or a verb that has verbs, with these.
+pub fn subcommands<E>(root: Command, rows: &[Row<E>]) -> Command {
+    root.subcommands(rows.iter().map(Row::command))
+}
+
+/// The program with its verbs, in groups.
 pub fn program<E>(root: Command, rows: &[Row<E>]) -> Command {
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nOptions:\n{{options}}\n\n{}{{after-help}}",
         groups(rows)
     );
-    root.subcommands(rows.iter().map(Row::command)).help_template(template)
+    subcommands(root, rows).help_template(template)
 }
 
 /// Runs the verb that was given; `None`: none was.

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use coldframe_boards::energy::{t_paging, AccessCounts, Price};
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, PageId, Ps};
@@ -17,6 +16,7 @@ use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::{Run, Stream};
 use coldframe_lane::DeviceTimes;
 use coldframe_lane::{LaneConfig, LaneResult, PageRef};
+use coldframe_sheet::paging::{t_paging, AccessCounts, Price};
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Block, Reader, Wanted};
 

@@ -11,13 +11,13 @@ use crate::error::ExperimentError;
 use crate::in_force::{Area as Shown, Backed};
 use crate::phone::{self, MachineParameters};
 use crate::settings::{Settings, Swap};
-use crate::swap_prices::{prices, Area, PhonePrices};
+use crate::swap_prices::{prices, PhoneArea, PhonePrices};
 use crate::systems::backing::{self, Backing, Compression, PAGE};
 use crate::systems::{self, System};
 
 #[derive(Clone, Debug)]
 pub struct BackedArea {
-    pub area: Area,
+    pub area: PhoneArea,
     /// The cost of pages to and from it on this phone.
     pub prices: PhonePrices,
     pub phone: MachineParameters,
@@ -41,12 +41,12 @@ pub(super) fn backed(
         None => systems::of_foreground().1.area,
     };
     let device = device.filter(|_| backing.compression.is_none());
-    in_area(settings, Area::of(&backing, device, size)?, phone(settings)?)
+    in_area(settings, PhoneArea::of(&backing, device, size)?, phone(settings)?)
 }
 
 pub(super) fn in_area(
     settings: &Settings,
-    area: Area,
+    area: PhoneArea,
     phone: MachineParameters,
 ) -> Result<BackedArea, ExperimentError> {
     let s = &settings.swap;
@@ -99,7 +99,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 }
 
 /// A collection's copies take the same way as any page, in both directions; only a card erases.
-fn log(s: &Swap, area: &Area, prices: &PhonePrices) -> Result<Option<LogArea>, ExperimentError> {
+fn log(s: &Swap, area: &PhoneArea, prices: &PhonePrices) -> Result<Option<LogArea>, ExperimentError> {
     log::refuse_kernel(s)?;
     let has_log_settings =
         s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();

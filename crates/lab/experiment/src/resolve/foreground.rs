@@ -12,7 +12,7 @@ use super::{bad, failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
 use crate::settings::{self, Machine, Settings, Tasks, Time};
-use crate::swap_prices::Area;
+use crate::swap_prices::PhoneArea;
 use crate::systems;
 use crate::systems::backing::{Backing, PAGE};
 
@@ -26,7 +26,7 @@ pub fn on_phone(
     (ram, size): (Bytes, Bytes),
     phone: &MachineParameters,
 ) -> Result<TasksPlan, ExperimentError> {
-    let area = Area::of(backing, settings.device.as_deref(), size)?;
+    let area = PhoneArea::of(backing, settings.device.as_deref(), size)?;
     plan(settings, backed::in_area(settings, area, *phone)?, (ram.0 / PAGE.0) as usize)
 }
 

@@ -1,10 +1,10 @@
 //! The result of one string of references.
 
-use coldframe_boards::energy::{t_total, AccessCounts, Ledger};
 use coldframe_core::{Counts as EventCounts, Pj, Ps};
 use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
+use coldframe_sheet::paging::{t_total, AccessCounts, Ledger};
 use coldframe_sheet::quantity::show_time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_boards::flash;
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::Prefetched as Loaded;
 use coldframe_lane::{Latency, SwapDone};
+use coldframe_sheet::flash;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The result of a swap area under a swap trace.
 
-use coldframe_boards::flash::{self, Operations};
 use coldframe_drivers::swap::SwapResult;
+use coldframe_sheet::flash::{self, Operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,14 @@ section! {
         write_amplification: Option<f64> = flash::write_amplification(done);
         /// Times, in picoseconds; `None`: the device's sheet lacks a time.
         time_ps: Option<DeviceTimes> =
-            flash::flash_time(&plan.sheet, systems::of_log().1.slot, done).ok().map(DeviceTimes::new);
+            flash::time(&plan.sheet, systems::of_log().1.slot, done).ok().map(DeviceTimes::new);
         /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
         /// rating.
-        life_years: Option<f64> =
-            plan.sheet.cycles().ok().and_then(|cycles| flash::life_years(worn, cycles, r.duration_ns));
+        life_years: Option<f64> = plan
+            .sheet
+            .cycles()
+            .ok()
+            .and_then(|cycles| flash::life_years(cycles, worn.max.into(), r.duration_ns as f64));
         /// Of the trace.
         duration_ns: u64 = r.duration_ns;
     }

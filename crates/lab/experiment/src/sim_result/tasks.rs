@@ -1,9 +1,9 @@
 //! The result of several tasks, under a scheduler or in the foreground in turn.
 
-use coldframe_boards::flash;
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::{ForegroundResult, TaskResult, TasksResult};
 use coldframe_lane::Latency;
+use coldframe_sheet::flash;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! From lanes and oracles to results.
 
-use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Pj};
+use coldframe_sheet::flash::{self, Moved};
 
 use super::share::Share;
 use crate::resolve::Plan;
@@ -52,7 +52,7 @@ fn device_energy(plan: &Plan, simulated: &Simulated) -> Vec<(&'static str, Pj)> 
     let page = 1u64 << plan.front.page_shift;
     let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
     let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
-    used::energy_terms(&plan.sheet, moved).unwrap_or_default()
+    flash::energy(&plan.sheet, moved).unwrap_or_default()
 }
 
 /// The results of a share's oracles, by configuration.

@@ -2,7 +2,7 @@
 
 use coldframe_core::{Bytes, Ps};
 
-use super::{Area, System, ALL};
+use super::{AreaKind, System, ALL};
 
 /// A page, and a slot of an area with a backing.
 pub const PAGE: Bytes = Bytes(4096);
@@ -57,8 +57,8 @@ pub struct Compression {
 
 pub fn all() -> impl Iterator<Item = &'static Backing> {
     ALL.iter().flat_map(|system| match system.area {
-        Area::Backed(_, all) => all,
-        Area::Home | Area::Log(_) => &[],
+        AreaKind::Backed(_, all) => all,
+        AreaKind::Home | AreaKind::Log(_) => &[],
     })
 }
 
@@ -72,8 +72,8 @@ pub fn find(name: &str) -> Option<&'static Backing> {
 /// If no system has one.
 pub fn default_of(system: Option<&System>) -> &'static str {
     let of = |system: &System| match system.area {
-        Area::Backed(name, _) => Some(name),
-        Area::Home | Area::Log(_) => None,
+        AreaKind::Backed(name, _) => Some(name),
+        AreaKind::Home | AreaKind::Log(_) => None,
     };
     system.and_then(of).or_else(|| ALL.iter().find_map(|system| of(system))).expect("a system has backings")
 }

@@ -1,6 +1,6 @@
 //! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
 //!
-//! Its handler is in the core, its equations 1 to 3 are in `coldframe_boards::energy`, and the prices of table 3 are
+//! Its handler is in the core, its equations 1 to 3 are in `coldframe_sheet::paging`, and the prices of table 3 are
 //! on the sheets KFG5616 and SRAM64K. This file has the shape of its caches ([`L1`]).
 
 use coldframe_core::{Bytes, Ps};
@@ -9,7 +9,7 @@ use coldframe_drivers::front_end::{self, Spaces, Stream};
 use coldframe_sheet::StagePrices;
 
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};
-use crate::systems::{Area, Defaults, Driver, Part, System};
+use crate::systems::{AreaKind, Defaults, Driver, Part, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -30,7 +30,7 @@ pub const SYSTEM: System = System {
     },
     prices,
     driver: Driver::String,
-    area: Area::Home,
+    area: AreaKind::Home,
     front_end: Some(&L1),
     live: None,
     parts: &[PART],

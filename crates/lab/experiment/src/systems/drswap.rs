@@ -8,7 +8,7 @@ use coldframe_core::Bytes;
 use coldframe_sheet::quantity::show_bytes;
 
 use crate::systems::backing::{Backing, Path};
-use crate::systems::{lobi, Area, Defaults, Driver, ForegroundDefaults, Part, System};
+use crate::systems::{lobi, AreaKind, Defaults, Driver, ForegroundDefaults, Part, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -19,7 +19,7 @@ pub const SYSTEM: System = System {
     // The paper has no times of a fault's stages either.
     prices: lobi::prices,
     driver: Driver::Foreground(&FOREGROUND),
-    area: Area::Backed("nvm-dr", &BACKINGS),
+    area: AreaKind::Backed("nvm-dr", &BACKINGS),
     front_end: None,
     live: Some("coldframe-lab run --slow node:1 --ram 64MiB -- PROGRAM"),
     parts: &[PART],

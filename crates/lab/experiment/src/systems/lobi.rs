@@ -3,11 +3,11 @@
 //! Its parts are in the core (`swap`): the log, the block's window, the collectors. This file has its numbers:
 //! geometry, and the cost formula.
 
-use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};
+use coldframe_sheet::flash::Operations;
 use coldframe_sheet::StagePrices;
 
-use crate::systems::{swl, Area, Defaults, Driver, LogDefaults, Part, System};
+use crate::systems::{swl, AreaKind, Defaults, Driver, LogDefaults, Part, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -17,7 +17,7 @@ pub const SYSTEM: System = System {
     defaults: Defaults::PLAIN,
     prices,
     driver: Driver::String,
-    area: Area::Log(&LogDefaults {
+    area: AreaKind::Log(&LogDefaults {
         slot: SLOT,
         slots_per_block: SLOTS_PER_BLOCK,
         blocks: BLOCKS,

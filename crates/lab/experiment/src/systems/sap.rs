@@ -7,7 +7,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_sheet::StagePrices;
 
-use crate::systems::{lobi, swl, Area, Defaults, Driver, Part, System, TasksDefaults};
+use crate::systems::{lobi, swl, AreaKind, Defaults, Driver, Part, System, TasksDefaults};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -17,7 +17,7 @@ pub const SYSTEM: System = System {
     defaults: Defaults { policy: "second-chance", ..Defaults::PLAIN },
     prices,
     driver: Driver::Tasks(&TasksDefaults { reference: REFERENCE, tick: TICK, depth: DEPTH, ready_min: 2 }),
-    area: Area::Home,
+    area: AreaKind::Home,
     front_end: None,
     live: Some("coldframe turns --slice 2s A B C"),
     parts: &[PART],

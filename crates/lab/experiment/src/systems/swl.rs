@@ -11,7 +11,7 @@ use coldframe_sheet::StagePrices;
 
 use crate::settings::Settings;
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};
-use crate::systems::{Area, Defaults, Driver, Part, System};
+use crate::systems::{AreaKind, Defaults, Driver, Part, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -31,7 +31,7 @@ pub const SYSTEM: System = System {
     },
     prices,
     driver: Driver::String,
-    area: Area::Home,
+    area: AreaKind::Home,
     front_end: Some(&FRONT_END),
     live: None,
     parts: &PARTS,

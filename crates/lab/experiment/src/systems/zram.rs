@@ -16,7 +16,7 @@
 use coldframe_core::Ps;
 
 use crate::systems::backing::{Backing, Compression, Path};
-use crate::systems::{drswap, lobi, Area, Defaults, Driver, System};
+use crate::systems::{drswap, lobi, AreaKind, Defaults, Driver, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -27,7 +27,7 @@ pub const SYSTEM: System = System {
     // The stages of a fault have not been measured for it.
     prices: lobi::prices,
     driver: Driver::Foreground(&drswap::FOREGROUND),
-    area: Area::Backed("zram-lz4", &BACKINGS),
+    area: AreaKind::Backed("zram-lz4", &BACKINGS),
     front_end: None,
     live: None,
     parts: &[],

@@ -1,8 +1,8 @@
 //! The energy of tasks on the devices that hold their pages.
 
-use coldframe_boards::swap_energy::SwapCounts;
 use coldframe_core::{Bytes, Pj};
 use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::swap_energy::SwapCounts;
 use coldframe_sheet::{Sheet, SheetError};
 
 use crate::error::ExperimentError;

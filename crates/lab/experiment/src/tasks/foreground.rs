@@ -1,24 +1,24 @@
 //! Tasks that take turns in the foreground of a phone: from the rows of a trace to their turns, and what their swap
 //! area costs.
 
-use coldframe_boards::flash::{life_years, wear, Wear};
-use coldframe_boards::swap_energy::{SwapCounts, SwapLedger};
 use coldframe_core::{Backed, Pj, Ps};
 use coldframe_drivers::tasks::{Cpu, TasksResult, TraceTasks, Turns};
 use coldframe_drivers::RunError;
+use coldframe_sheet::flash::{life_years, wear, Wear};
+use coldframe_sheet::swap_energy::{SwapCounts, SwapLedger};
 use coldframe_store::{Block, Kind, Provenance, Reference};
 
 use crate::error::ExperimentError;
 use crate::phone;
 use crate::resolve::{Base, TasksPlan};
-use crate::swap_prices::{energy, Area};
+use crate::swap_prices::{energy, PhoneArea};
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::spaces;
 
 /// What a run in the foreground has besides counts and times.
 #[derive(Clone, Debug)]
 pub struct OnPhone {
-    pub area: Area,
+    pub area: PhoneArea,
     pub policy: String,
     /// Energy of the swap area by term.
     pub energy: SwapLedger,
@@ -37,7 +37,7 @@ impl OnPhone {
         let turns = r.foreground.as_ref()?;
         let counts = SwapCounts { swap_ins: r.counts.swap_ins, swap_outs: r.counts.swap_outs, up_time: turns.end };
         let worn = wear(&turns.slot_writes);
-        let years = area.cycles.and_then(|cycles| life_years(&worn, cycles, turns.end.0 / 1_000));
+        let years = area.cycles.and_then(|cycles| life_years(cycles, worn.max.into(), (turns.end.0 / 1_000) as f64));
         Some(OnPhone {
             area: area.clone(),
             policy: plan.config.policy.to_string(),

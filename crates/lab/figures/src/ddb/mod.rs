@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use coldframe_boards::energy::{e_paging, energies, t_paging, t_total, times, AccessCounts, Price};
 use coldframe_core::{Pj, Ps};
 use coldframe_experiment::systems::ddb;
 use coldframe_experiment::ExperimentError;
+use coldframe_sheet::paging::{e_paging, energies, t_paging, t_total, times, AccessCounts, Price};
 use coldframe_sheet::sheet;
 use coldframe_show::plot::Plot;
 

@@ -1,8 +1,8 @@
 //! Tables 5 to 7 and figures 5 to 7, from the runs.
 
-use coldframe_boards::energy::AccessCounts;
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::{string, ExperimentError};
+use coldframe_sheet::paging::AccessCounts;
 use coldframe_show::plot::{Plot, Series};
 
 use super::experiments::{pair, percent, total, Pair, Program, ACCESSES, TENTHS};

@@ -6,16 +6,16 @@
 
 use std::path::Path;
 
-use coldframe_boards::swap_energy::SwapCounts;
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::tasks::TasksResult;
 use coldframe_experiment::phone::MachineParameters;
 use coldframe_experiment::resolve::on_phone;
-use coldframe_experiment::swap_prices::{energy, Area};
+use coldframe_experiment::swap_prices::{energy, PhoneArea};
 use coldframe_experiment::systems::backing::Backing;
 use coldframe_experiment::systems::drswap::BACKINGS;
 use coldframe_experiment::tasks::{run_on_phone, OnPhone};
 use coldframe_experiment::{ExperimentError, Settings};
+use coldframe_sheet::swap_energy::SwapCounts;
 use coldframe_store::{Block, Provenance};
 
 use crate::figure::{Claim, Origin, Paper, Row};
@@ -107,7 +107,7 @@ fn swap_ins((result, _): &Outcome) -> f64 {
 /// percent.
 fn by_equations(backing: usize, mib: u64, disabled: u64, swap_ins: u64) -> Result<f64, ExperimentError> {
     let counts = SwapCounts { swap_ins, swap_outs: 2 * disabled, up_time: UP_TIME };
-    let area = Area::of(&BACKINGS[backing], None, Bytes(mib << 20))?;
+    let area = PhoneArea::of(&BACKINGS[backing], None, Bytes(mib << 20))?;
     Ok(energy(&area, &counts).total().0 as f64 / 1e12)
 }
 

@@ -1,9 +1,9 @@
 //! Tests without simulation: table II against the sheets, and the joules and savings that follow from table IV's
 //! averages.
 
-use coldframe_boards::swap_energy::bus_energy;
 use coldframe_core::MicroWatt;
 use coldframe_sheet::sheet;
+use coldframe_sheet::swap_energy::bus_energy;
 
 use coldframe_experiment::systems::drswap::PAGE;
 

@@ -342,7 +342,7 @@ mod tests {
         }
         assert_eq!(g.numbers::<4>("swap_area_blocks")[3], f64::from(lobi::BLOCKS));
         assert_eq!(g.at("gc").as_array().map(Vec::len), Some(collect::ALL.len()));
-        let done = coldframe_boards::flash::Operations { reads: 1, programs: 1000, copies: 1, erases: 1 };
+        let done = coldframe_sheet::flash::Operations { reads: 1, programs: 1000, copies: 1, erases: 1 };
         assert_eq!(g.at("cost").as_str(), Some("read_count + 10 * copy_count + 75 * erase_count"));
         assert_eq!(lobi::cost(&done), 86);
     }

@@ -8,6 +8,8 @@ use coldframe_sheet::quantity::{self, human_count};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -36,7 +38,8 @@ fn after() -> String {
     for format in EXPORTS {
         text += &format!("  {:<14} {}\n", format.name, format.summary);
     }
-    text + "\nExamples:\n  coldframe-lab trace convert chess.parquet --to oracleGeneral -o chess.oracleGeneral --page 4KiB\n  \
+    text + "\nExamples:\n  coldframe-lab trace convert chess.parquet --to oracleGeneral -o chess.oracleGeneral --page \
+        4KiB\n  \
             coldframe-lab trace convert disk.parquet --to swap -o disk.csv && coldframe-lab sim disk.csv --system lobi"
 }
 
@@ -49,11 +52,13 @@ pub struct Converted<'a> {
     requests: u64,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let page = quantity::bytes(&args.page).map_err(|e| Failure::usage(format!("--page {}: {e}", args.page)))?;
-    let requests = export(&args.trace, &args.to, &args.output, page.0)?;
-    let words = || format!("{}: {} requests as {}\n", args.output.display(), human_count(requests), args.to);
-    let made = Converted { path: &args.output, format: &args.to, page_bytes: page.0, requests };
-    output::result(&args.format, &made, words)?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let page = quantity::bytes(&self.page).map_err(|e| Failure::usage(format!("--page {}: {e}", self.page)))?;
+        let requests = export(&self.trace, &self.to, &self.output, page.0)?;
+        let words = || format!("{}: {} requests as {}\n", self.output.display(), human_count(requests), self.to);
+        let made = Converted { path: &self.output, format: &self.to, page_bytes: page.0, requests };
+        output::result(&self.format, &made, words)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }

@@ -7,6 +7,8 @@ use coldframe_formats::cut;
 use coldframe_sheet::quantity::{self, human_count};
 use coldframe_store::Part;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -43,23 +45,25 @@ pub struct Args {
     compress: i32,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let part = Part {
-        skip: args.skip,
-        rows: args.rows,
-        from_ns: nanoseconds("--from", args.from.as_deref())?,
-        until_ns: nanoseconds("--until", args.until.as_deref())?,
-        instructions_only: args.instructions,
-    };
-    let summary = cut(&args.trace, &args.output, part, args.compress)?;
-    let text = format!(
-        "{}: {} references, {} bytes\n",
-        args.output.display(),
-        human_count(summary.references),
-        human_count(summary.bytes_written)
-    );
-    output::text(&text)?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let part = Part {
+            skip: self.skip,
+            rows: self.rows,
+            from_ns: nanoseconds("--from", self.from.as_deref())?,
+            until_ns: nanoseconds("--until", self.until.as_deref())?,
+            instructions_only: self.instructions,
+        };
+        let summary = cut(&self.trace, &self.output, part, self.compress)?;
+        let text = format!(
+            "{}: {} references, {} bytes\n",
+            self.output.display(),
+            human_count(summary.references),
+            human_count(summary.bytes_written)
+        );
+        output::text(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn nanoseconds(option: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {

@@ -9,6 +9,8 @@ use coldframe_store::{Reader, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -33,8 +35,8 @@ pub struct Args {
     /// Meaning of the values in the kind column.
     #[arg(long, value_name = "WORD=KIND,...")]
     kinds: Vec<String>,
-    /// Number objects by their ids or keys in the order of their first request (oracleGeneral, csv, tsv, blanks). Each takes one
-    /// unit of address.
+    /// Number objects by their ids or keys in the order of their first request (oracleGeneral, csv, tsv, blanks). Each
+    /// takes one unit of address.
     #[arg(long)]
     number_objects: bool,
     /// Leave out and count lines that break the format, instead of stopping at the first.
@@ -51,42 +53,48 @@ fn after() -> String {
         text += &format!("  {:<19} {}\n", format.name, format.summary);
     }
     text + "\nExamples:\n  valgrind --tool=lackey --trace-mem=yes --log-fd=9 ls 9>ls.txt\n  \
-            coldframe-lab trace import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe-lab trace import din:- -o trace.parquet\n  \
-            coldframe-lab trace import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
-            coldframe-lab trace import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
-            coldframe-lab trace import csv:cluster52.csv --columns time=1,address=2,kind=6 --unit time=s,address=4KiB --number-objects\n  \
+            coldframe-lab trace import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe-lab trace import \
+            din:- -o trace.parquet\n  \
+            coldframe-lab trace import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit \
+            time=us,address=1B,size=1B\n  \
+            coldframe-lab trace import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 \
+            --unit address=512B,size=1B,time=s\n  \
+            coldframe-lab trace import csv:cluster52.csv --columns time=1,address=2,kind=6 --unit time=s,address=4KiB \
+            --number-objects\n  \
             coldframe-lab trace import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let mut spec = parse_spec(&args.spec)?;
-    spec.options = declarations(&args)?;
-    if spec.guessed && !quiet {
-        output::tell(&format!(
-            "{0}: format {1} guessed from the contents; {1}:{0} says it\n",
-            args.spec, spec.format.name
-        ));
-    }
-    let out = match (&args.output, &spec.path) {
-        (Some(out), _) => out.clone(),
-        (None, Some(path)) => path.with_extension("parquet"),
-        (None, None) => {
-            return Err(Failure::usage("standard input has no name to derive the output's from; give -o TRACE"))
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let mut spec = parse_spec(&self.spec)?;
+        spec.options = declarations(&self)?;
+        if spec.guessed && !quiet {
+            output::tell(&format!(
+                "{0}: format {1} guessed from the contents; {1}:{0} says it\n",
+                self.spec, spec.format.name
+            ));
         }
-    };
-    let mut line = Line::new(quiet);
-    let summary = import(&spec, &out, &mut |p| {
-        line.show(
-            p.bytes,
-            p.bytes_total,
-            &format!("{} references, {} lines", human_count(p.references), human_count(p.lines)),
-        );
-    })?;
-    drop(line);
-    let notes = Reader::open(&out)?.provenance().notes.clone();
-    let imported = Imported { summary, path: out, format: spec.format.name, guessed: spec.guessed, notes };
-    output::result(&args.format, &imported, || words(&imported, spec.format.skips))?;
-    Ok(ExitCode::SUCCESS)
+        let out = match (&self.output, &spec.path) {
+            (Some(out), _) => out.clone(),
+            (None, Some(path)) => path.with_extension("parquet"),
+            (None, None) => {
+                return Err(Failure::usage("standard input has no name to derive the output's from; give -o TRACE"))
+            }
+        };
+        let mut line = Line::new(quiet);
+        let summary = import(&spec, &out, &mut |p| {
+            line.show(
+                p.bytes,
+                p.bytes_total,
+                &format!("{} references, {} lines", human_count(p.references), human_count(p.lines)),
+            );
+        })?;
+        drop(line);
+        let notes = Reader::open(&out)?.provenance().notes.clone();
+        let imported = Imported { summary, path: out, format: spec.format.name, guessed: spec.guessed, notes };
+        output::result(&self.format, &imported, || words(&imported, spec.format.skips))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// An imported trace.
@@ -112,7 +120,8 @@ fn declarations(args: &Args) -> Result<Options, Failure> {
 fn words(imported: &Imported, skips: &str) -> String {
     let Imported { summary, path, notes, .. } = imported;
     let mut text = format!(
-        "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines or records skipped ({skips}), {} bytes\n",
+        "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines or records skipped ({skips}), {} \
+            bytes\n",
         path.display(),
         human_count(summary.references),
         human_count(summary.instructions),

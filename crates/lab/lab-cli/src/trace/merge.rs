@@ -9,6 +9,8 @@ use coldframe_store::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -68,24 +70,28 @@ pub struct MixArgs {
 /// Most programs of one `--task`.
 const COPIES_MAX: usize = 256;
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let summary = merge(&args.traces, Order::Time, &args.output)?;
-    show(&args.output, args.traces.len(), &args.format, &summary)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let summary = merge(&self.traces, Order::Time, &self.output)?;
+        show(&self.output, self.traces.len(), &self.format, &summary)
+    }
 }
 
-pub fn mix(args: MixArgs) -> Result<ExitCode, Failure> {
-    let mut traces = Vec::new();
-    for task in &args.task {
-        let (path, copies) = copies(task)?;
-        traces.extend(std::iter::repeat_n(path, copies));
+impl Verb<Failure> for MixArgs {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let mut traces = Vec::new();
+        for task in &self.task {
+            let (path, copies) = copies(task)?;
+            traces.extend(std::iter::repeat_n(path, copies));
+        }
+        let order = match (self.rounds, &self.slice) {
+            (Some(rounds), _) => Order::Visits { rounds, nanoseconds: visit(&self.visit)? },
+            (None, Some(text)) => slice(text)?,
+            (None, None) => return Err(Failure::usage("--slice is not given; give it, or --rounds")),
+        };
+        let summary = merge(&traces, order, &self.output)?;
+        show(&self.output, traces.len(), &self.format, &summary)
     }
-    let order = match (args.rounds, &args.slice) {
-        (Some(rounds), _) => Order::Visits { rounds, nanoseconds: visit(&args.visit)? },
-        (None, Some(text)) => slice(text)?,
-        (None, None) => return Err(Failure::usage("--slice is not given; give it, or --rounds")),
-    };
-    let summary = merge(&traces, order, &args.output)?;
-    show(&args.output, traces.len(), &args.format, &summary)
 }
 
 fn copies(task: &str) -> Result<(PathBuf, usize), Failure> {

@@ -28,7 +28,8 @@ fn libcachesim_counts_the_same_misses_for_fifo_clock_lru_belady_and_arc() {
     }
 }
 
-/// A heat map of a shipped trace is a picture with its addresses and as many cells as requested. Its counts add up to the trace's references.
+/// A heat map of a shipped trace is a picture with its addresses and as many cells as requested. Its counts add up to
+/// the trace's references.
 #[test]
 fn a_heat_map_counts_every_reference() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! What is refused, with the documented exit code and a message that names what is wrong: the commands of `refusals.txt`.
+//! What is refused, with the documented exit code and a message that names what is wrong: the commands of
+//! `refusals.txt`.
 
 use coldframe_toolbox::command::{done, refused, shipped, Folder};
 

@@ -1,5 +1,5 @@
-//! Pages and the main answer as a user gets them: the page of a board has the numbers of its JSON, and a browser renders it
-//! without a console message; one command records, advises and shows.
+//! Pages and the main answer as a user gets them: the page of a board has the numbers of its JSON, and a browser
+//! renders it without a console message; one command records, advises and shows.
 
 use std::path::Path;
 use std::process::Command;
@@ -108,8 +108,16 @@ fn one_command_records_advises_and_reports() {
     let ram = advice["ram_bytes"].as_u64().unwrap() / 1024;
     let (code, message, errors) = run(&format!("-q run --ram {ram}KiB -- sort numbers"));
     assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
-    let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
-    assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
+    let trace = "sort.coldframe/trace.parquet";
+    let (code, message, errors) = run(&format!("--trace {trace} --max-slowdown 5000% --format json"));
+    let predicted: Value = serde_json::from_str(&message).unwrap_or_default();
+    assert_eq!((code, predicted["program"].as_str()), (Some(0), Some("sort")), "{message}{errors}");
+    assert!(predicted["needed_bytes"].is_u64() && predicted["needed_bytes"] == advice["needed_bytes"], "{message}");
+    for options in ["", "--device NAND01GW3B2B", "--min-life 5y"] {
+        let (code, message, errors) = run(&format!("advise {trace} {options}"));
+        assert_eq!((code, message.as_str()), (Some(2), ""), "a recording of this machine is not about a board");
+        assert!(errors.contains(&format!("coldframe --trace {trace}")), "{errors}");
+    }
     let (code, message, _) = run("-- true");
     let words: Vec<_> = message.split_whitespace().collect();
     assert!(code == Some(0) && words.join(" ").contains("nothing to save"), "{message}");

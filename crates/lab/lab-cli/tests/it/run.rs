@@ -21,8 +21,8 @@ fn a_device_that_gives_wrong_bytes_stops_the_program_with_a_message() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let query = "with recursive c(x) as (select 1 union all select x+1 from c where x<90000) select count(*) from (select x||'abc' y \
-                 from c order by y)";
+    let query = "with recursive c(x) as (select 1 union all select x+1 from c where x<90000) select count(*) from \
+        (select x||'abc' y from c order by y)";
     let inject = r#"{"seed":1,"read_flip":1}"#;
     let mut run = coldframe(&["--ram", "1MiB", "--inject", inject, "--"], folder.path());
     run.args(["sqlite3", ":memory:", "pragma temp_store=memory; pragma cache_size=-100000;", query]);

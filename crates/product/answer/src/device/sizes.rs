@@ -2,6 +2,7 @@
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_proc::PAGE;
+use coldframe_sheet::flash::{self, Moved};
 use coldframe_sheet::sheet::Sheet;
 
 use crate::device::answer::{Device, Life, Plan, Size, Swap, DAY};
@@ -99,7 +100,8 @@ impl Device {
         let years = |more: f64| {
             let (sheet, now) = (sheet?, self.written_a_day?);
             let area = sheet.capacity().ok().or(self.disk.as_ref().map(|disk| Bytes(disk.size_bytes)))?;
-            sheet.life_years(Bytes((now + more) as u64), area, DAY).ok()?
+            let erases = flash::erases_even(Bytes((now + more) as u64), area);
+            flash::life_years(sheet.cycles().ok()?, erases, DAY * 1e9)
         };
         (more.1.and_then(years), years(more.0))
     }
@@ -141,11 +143,9 @@ fn back(stretch: &Stretch, stay: f64) -> (f64, f64, Option<f64>) {
     }
 }
 
-/// Joules for so many bytes out and as many back.
+/// Joules for so many bytes out and as many back, whose parts of blocks count as such.
 fn joules(sheet: &Sheet, bytes: f64) -> Option<f64> {
-    let page = sheet.page().ok()?.0 as f64;
-    let [load, transfer, program] =
-        [sheet.load_energy().ok()?, sheet.transfer_energy().ok()?, sheet.program_energy().ok()?];
-    let erase = sheet.erase_energy().ok()?.0 as f64 * page / sheet.block().ok()?.0 as f64;
-    Some(bytes / page * (load.0 as f64 + 2.0 * transfer.0 as f64 + program.0 as f64 + erase) / 1e12)
+    let block = sheet.block().ok()?;
+    let energy = flash::energy(sheet, Moved { read: block, written: block }).ok()?;
+    Some(bytes / block.0 as f64 * flash::total(&energy).0 as f64 / 1e12)
 }

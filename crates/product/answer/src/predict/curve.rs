@@ -1,6 +1,6 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
-use coldframe_plan::FRAMES_MIN;
+use coldframe_recording::plan::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

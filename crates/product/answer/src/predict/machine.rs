@@ -1,5 +1,7 @@
 //! This machine with its costs, which answer about a recording; or the machine of a sheet.
 
+use std::path::Path;
+
 use crate::machine::costs::Extent;
 use coldframe_sheet::here::Here;
 use coldframe_sheet::Sheet;
@@ -66,6 +68,15 @@ impl Machine {
         };
         answer(reading, &question)
     }
+}
+
+/// The answer about the recording in this file, for this machine.
+///
+/// # Errors
+/// As [`Reading::read`], [`Machine::known`] and [`Machine::about`].
+pub fn recorded(trace: &Path, limits: &Limits, listener: &dyn Listener) -> Result<Recorded, AnswerError> {
+    let reading = Reading::read(trace, None, None)?;
+    Machine::known(listener)?.about(&reading, limits)
 }
 
 /// The run time of a recorded program, by RAM.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use coldframe_plan::Pager;
+use coldframe_recording::plan::Pager;
 use coldframe_sheet::here::Here;
 use coldframe_store::heat::{heat_of, Heat};
 use coldframe_store::{Provenance, Reader};
@@ -15,7 +15,7 @@ use crate::machine::prices::Price;
 
 /// The pager on this machine. A fault's whole time stands for a read of the device.
 pub fn pager(here: &Here) -> Pager {
-    Pager::of(&coldframe_plan::Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
+    Pager::of(&coldframe_recording::plan::Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
 }
 
 /// A recording, whose trace is opened once.

@@ -184,13 +184,10 @@ impl Rows {
 }
 
 fn without_facts(fidelity: Fidelity) -> String {
-    let again =
-        "record it again with this version (coldframe record), or say what the program takes with --program-time TIME";
+    let again = "does not say how long the program takes without paging; record it again (coldframe record)";
     match fidelity {
-        Fidelity::Window => format!("does not say how long the program takes without paging; {again}"),
-        _ => format!(
-            "does not say how long the program takes without paging; {again}, or give a board with --device NAME"
-        ),
+        Fidelity::Window => again.into(),
+        _ => format!("{again}, or ask about a board: coldframe-lab advise"),
     }
 }
 

@@ -6,7 +6,7 @@ use coldframe_core::{Event, PageId, Ps};
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::page_table::{PageTable, LANES};
 use coldframe_lane::{DeviceTimes, Lane, LaneConfig, PageRef};
-use coldframe_plan::{Pager, Plan, BUFFERED, HANDLER};
+use coldframe_recording::plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sheet::StagePrices;
 use rayon::prelude::*;
 

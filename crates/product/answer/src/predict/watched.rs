@@ -1,8 +1,8 @@
 //! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
 //! kernel's swap.
 
-use coldframe_plan::FRAMES_MIN;
 use coldframe_proc::{Watched as Bits, PAGE};
+use coldframe_recording::plan::FRAMES_MIN;
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

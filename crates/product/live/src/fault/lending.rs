@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use coldframe_core::Event;
-use coldframe_plan::Plan;
+use coldframe_recording::plan::Plan;
 
 use super::gate::Decider;
 use super::Faults;

@@ -10,7 +10,7 @@ use coldframe_core::policy::{Made, PolicyChoice};
 use coldframe_core::swap::Swap;
 use coldframe_core::{Below, ConfigError, Engine};
 use coldframe_journal::Head;
-use coldframe_plan::{fitting, Plan, BATCH_MAX};
+use coldframe_recording::plan::{fitting, Plan, BATCH_MAX};
 
 use super::fork::Forks;
 use super::Inner;

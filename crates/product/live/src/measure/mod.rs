@@ -1,10 +1,10 @@
 //! What this machine allows, and how fast it is. The start of a pager and `coldframe doctor` ask; nothing here outlives
-//! the question. Here device and page table are measured; `coldframe_plan` says what follows from the result, and
+//! the question. Here device and page table are measured; `coldframe_recording::plan` says what follows from the result, and
 //! the statistics print it.
 
 pub mod trials;
 
-pub use coldframe_plan::Measured;
+pub use coldframe_recording::plan::Measured;
 
 use crate::memory::space::Space;
 use crate::swap::device::Device;

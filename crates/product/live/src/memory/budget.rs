@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use coldframe_plan::{Plan, FLOOR};
+use coldframe_recording::plan::{Plan, FLOOR};
 
 use crate::stats::shares::ProcessPlace;
 use crate::stats::Stats;
@@ -17,7 +17,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// That many of them (`coldframe_plan::Plan`).
+    /// That many of them (`coldframe_recording::plan::Plan`).
     pub fn of(frames: usize) -> Reserve {
         Reserve { frames: AtomicUsize::new(frames), leaving: AtomicUsize::new(0) }
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
-use coldframe_plan::HINTS;
+use coldframe_recording::plan::HINTS;
 
 use super::ManagedMemory;
 use crate::fault::gate::Decider;

@@ -1,6 +1,6 @@
 //! Gives frames back that other processes of the run ask for (`fault/lending.rs`).
 
-use coldframe_plan::BATCH_MAX;
+use coldframe_recording::plan::BATCH_MAX;
 
 use super::ManagedMemory;
 use crate::sys::Signals;

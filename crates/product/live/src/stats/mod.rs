@@ -7,7 +7,7 @@ pub mod shares;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
 use coldframe_core::Stage;
-use coldframe_plan::Measured;
+use coldframe_recording::plan::Measured;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::fatal::Mail;

@@ -23,7 +23,7 @@ use crate::sys::Signals;
 use crate::sys::{self, fatal, pids, High};
 use crate::{LiveError, PAGE};
 
-pub use coldframe_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
+pub use coldframe_recording::plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
 
 mod blocks;
 mod children;

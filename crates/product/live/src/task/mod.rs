@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use coldframe_plan::{LOADS, TASKS};
+pub use coldframe_recording::plan::{LOADS, TASKS};
 
 use crate::sys::{self, High};
 use crate::{LiveError, PAGE};

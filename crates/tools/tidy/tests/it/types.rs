@@ -31,7 +31,6 @@ const NAMES_OF_SEVERAL: &[(&str, usize)] = &[
     ("answer Size", 2),
     ("answer Times", 2),
     ("answer Way", 2),
-    ("experiment Area", 3),
     ("lab-cli AreaArgs", 2),
     ("lab-cli Verb", 2),
     ("answer Bench", 2),

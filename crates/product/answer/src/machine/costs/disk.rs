@@ -11,7 +11,7 @@ use coldframe_core::Ps;
 use io_uring::{opcode, types, IoUring};
 
 use coldframe_live::{swap_file, LiveError, PAGE};
-use coldframe_plan::SEGMENT;
+use coldframe_recording::plan::SEGMENT;
 use coldframe_sheet::sheet::machine::{Latency, Spread};
 
 use super::stretch::{self, Plain};

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, FRAMES_MIN};
-use coldframe_plan::{LOG_BUFFERS, SEGMENT};
+use coldframe_recording::plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
 use super::{bytes, Course};

@@ -5,7 +5,6 @@
 //!   Measured ─► policy, wait, batch of victims ─┐
 //!   RAM ────────────────────────────────────────┴─► Plan: frames, reserve, batch, buffers ─► the engine's Config
 //! ```
-#![forbid(unsafe_code)]
 
 use coldframe_core::{Bytes, Caps, Config};
 

@@ -15,8 +15,8 @@ use std::ops::{Add, Mul};
 
 use coldframe_core::{Bytes, Pj, Ps};
 
-use coldframe_sheet::sheet::{Sheet, SheetError};
-use coldframe_sheet::time;
+use crate::sheet::{Sheet, SheetError};
+use crate::time;
 
 /// How often each thing happened (table 2 of the paper).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,11 +53,15 @@ pub struct Price<T> {
 /// The total cost, by term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger<T> {
+    /// Page loads.
     pub page_load: T,
     /// Page moves; in time, only the part that no load hides.
     pub page_move: T,
+    /// Reads from main memory.
     pub main_read: T,
+    /// Reads in place.
     pub xip_read: T,
+    /// Writes to main memory.
     pub main_write: T,
 }
 
@@ -67,6 +71,7 @@ impl<T: Copy + Add<Output = T>> Ledger<T> {
         self.page_load + self.page_move + self.main_read + self.xip_read + self.main_write
     }
 
+    /// Each term with its name.
     pub fn terms(&self) -> [(&'static str, T); 5] {
         [
             ("page_load", self.page_load),
@@ -79,6 +84,9 @@ impl<T: Copy + Add<Output = T>> Ledger<T> {
 }
 
 /// The times of one page of `page` bytes on `flash` above main memory `ram`.
+///
+/// # Errors
+/// One of the sheets lacks a time, or the size of a page.
 pub fn times(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Ps>, SheetError> {
     Ok(Price {
         page_load: time::load(flash, page)?,
@@ -90,6 +98,9 @@ pub fn times(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Ps>, Sheet
 }
 
 /// The energies of one page. A load senses whole flash pages; a move is in proportion to the bytes, as in [`time`].
+///
+/// # Errors
+/// One of the sheets lacks an energy, or the size of a page.
 pub fn energies(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Pj>, SheetError> {
     let flash_page = flash.page()?.0;
     Ok(Price {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use coldframe_answer::run::paged::{PagedRun, Snapshot, PAGE};
-use coldframe_boards::swap_energy::{bus_energy, SwapCounts};
-use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Ps};
+use coldframe_sheet::flash::{self, Moved};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
+use coldframe_sheet::swap_energy::{bus_energy, SwapCounts};
 use coldframe_sheet::{Sheet, SheetError};
 use coldframe_show::plot::short as figure;
 use serde::Serialize;
@@ -36,6 +36,7 @@ impl Price {
         }))
     }
 
+    /// The price in words.
     pub fn words(&self) -> String {
         match self {
             Price::Slow(slow) => slow.words(),
@@ -49,8 +50,8 @@ fn mj(picojoules: u64) -> String {
     figure(picojoules as f64 / 1e9)
 }
 
-/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_boards::swap_energy`): of the pages that were
-/// copied there and back, and of the time. What is read in place, no pager sees.
+/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_sheet::swap_energy`): of the pages that
+/// were copied there and back, and of the time. What is read in place, no pager sees.
 #[derive(Serialize)]
 pub struct Slow {
     device: String,
@@ -84,7 +85,8 @@ impl Slow {
 
     fn words(&self) -> String {
         format!(
-            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in place\n",
+            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in \
+                place\n",
             self.device,
             human_count(self.swap_outs),
             human_count(self.swap_ins),
@@ -116,17 +118,20 @@ impl Flash {
     /// `area`: the largest size of the swap file; without it, the whole device.
     fn new(sheet: &Sheet, stats: &Snapshot, area: Option<u64>, seconds: f64) -> Result<Flash, SheetError> {
         let moved = Moved { read: Bytes(stats.device_bytes_read), written: Bytes(stats.device_bytes_written) };
-        let done = used::operations(sheet, moved)?;
+        let done = flash::operations(sheet, moved)?;
         let mut missing = Vec::new();
         let area = known(area.map_or_else(|| sheet.capacity(), |bytes| Ok(Bytes(bytes))), &mut missing);
-        let life = area.and_then(|area| known(sheet.life_years(moved.written, area, seconds), &mut missing));
+        let cycles = area.and_then(|_| known(sheet.cycles(), &mut missing));
+        let life = area
+            .zip(cycles)
+            .map(|(area, cycles)| flash::life_years(cycles, flash::erases_even(moved.written, area), seconds * 1e9));
         Ok(Flash {
             device: sheet.name.clone(),
             page_loads: done.reads,
             page_programs: done.programs,
             block_erases: done.erases,
-            time_ps: known(used::time(sheet, moved), &mut missing).map(|time| time.0),
-            energy_pj: known(used::energy(sheet, moved), &mut missing).map(|energy| energy.0),
+            time_ps: known(flash::time(sheet, sheet.page()?, done), &mut missing).map(|time| time.total().0),
+            energy_pj: known(flash::energy(sheet, moved), &mut missing).map(|terms| flash::total(&terms).0),
             swap_area_bytes: area.map(|area| area.0),
             life_years: life.flatten(),
             not_in_sheet: missing,

@@ -22,8 +22,9 @@
 
 use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
 
-use coldframe_sheet::sheet::electric::{BusMemory, Card};
+use crate::sheet::electric::{BusMemory, Card};
 
+/// What a swap area did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SwapCounts {
     /// Pages copied from the area: `N_rd`, with direct read `N'_rd`.
@@ -54,17 +55,23 @@ pub struct SwapLedger {
     pub background: Pj,
     /// Refresh, for the swap area's part of the chip.
     pub refresh: Pj,
+    /// Activations.
     pub active: Pj,
+    /// Reads.
     pub read: Pj,
+    /// Writes.
     pub write: Pj,
+    /// The pins for data.
     pub data_out: Pj,
 }
 
 impl SwapLedger {
+    /// The sum.
     pub fn total(&self) -> Pj {
         self.terms().into_iter().map(|(_, term)| term).sum()
     }
 
+    /// Each term with its name.
     pub fn terms(&self) -> [(&'static str, Pj); 6] {
         [
             ("background", self.background),
@@ -139,7 +146,7 @@ fn part(whole: Pj, of: Bytes, chip: Bytes) -> Pj {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_sheet::sheet::find;
+    use crate::sheet::find;
 
     const PAGE: Bytes = Bytes(4096);
 
