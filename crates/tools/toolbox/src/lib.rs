@@ -95,11 +95,13 @@ pub fn verbs(help: &str) -> Vec<String> {
 /// If it does not build.
 pub fn program(name: &str) -> PathBuf {
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let program = target.join("debug").join(name);
-    let tools = ["fuzz", "model", "soak", "tidy", "toolbox", "capi", "py", "preload", "qemu-plugin"];
-    let folders = std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap());
-    let mut sources = folders.filter(|entry| !tools.contains(&entry.file_name().to_str().unwrap_or_default()));
+    let others = ["tools", "capi", "py", "preload", "qemu-plugin"];
+    let entries = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let linked = |entry: &std::fs::DirEntry| !others.contains(&entry.file_name().to_str().unwrap_or_default());
+    let folders = entries(crates).filter(linked).flat_map(|folder| entries(&folder.path()));
+    let mut sources = folders.filter(linked);
     let built = std::fs::metadata(&program).and_then(|file| file.modified());
     if built.is_ok_and(|built| sources.all(|folder| newest(&folder.path().join("src")) < built)) {
         return program;
