@@ -35,12 +35,16 @@ demo: build
 TESTED = --workspace --lib --bins --tests --examples
 
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
-# fail). Tests mostly wait, so those of Python run beside the others; they print at their end.
+# fail). Tests mostly wait, so there are more of them at a time than processors, and those of Python run beside the others;
+# they print at their end. Programs named quiet_* measure, or make swap: they run when the others have ended.
 test:
 	$(CARGO) build --locked $(TESTED)
 	@sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
-	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
-	wait $$beside || code=1; cat target/test-beside.log; exit $$code
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 2))} \
+	    $(CARGO) test --locked --workspace --lib --bins --examples --test '[!q]*' $(TESTFLAGS); code=$$?; \
+	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
+	wait $$beside || code=1; cat target/test-beside.log; \
+	$(CARGO) test --locked --workspace --test 'quiet_*' $(TESTFLAGS) || code=1; exit $$code
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:

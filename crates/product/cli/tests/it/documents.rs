@@ -18,6 +18,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
+use coldframe_toolbox::programs::alone;
 use coldframe_toolbox::{have, skip, BZIP2, GCC, QEMU, VALGRIND};
 
 /// Takes 1 MiB, touches all of it twice, and exits.
@@ -254,6 +255,7 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
     if !have(&[GCC, BZIP2, QEMU, VALGRIND]) {
         return;
     }
+    let _alone = alone();
     coldframe_toolbox::program("coldframe-lab");
     let inputs = tempfile::tempdir().unwrap();
     provide(inputs.path());
