@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -35,12 +35,17 @@ demo: build
 TESTED = --workspace --lib --bins --tests --examples
 
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
-# fail). Tests mostly wait, so those of Python run beside the others; they print at their end.
+# fail). Tests mostly wait, so there are more of them at a time than processors, and those of Python run beside the others;
+# they print at their end. Programs named quiet_* measure, or make swap: they run when the others have ended.
 test:
-	$(CARGO) build --locked $(TESTED)
-	@sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
-	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
-	wait $$beside || code=1; cat target/test-beside.log; exit $$code
+	@mkdir -p target; sh scripts/python.sh prepare > target/test-beside.log 2>&1 & prepared=$$!; \
+	$(CARGO) build --locked $(TESTED) || { wait $$prepared; exit 1; }; wait $$prepared; \
+	sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 2))} \
+	    $(CARGO) test --locked --workspace --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
+	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
+	wait $$beside || code=1; cat target/test-beside.log; \
+	$(CARGO) test --locked --workspace --test 'quiet_*' $(TESTFLAGS) || code=1; exit $$code
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:
@@ -155,13 +160,16 @@ soak:
 	$(MAKE) oracle MINUTES=$$half || failed=1; \
 	exit $$failed
 
-# Check the form, clippy's findings, licences, double versions and known holes of all crates (deny.toml).
-lint:
+# Check the form, clippy's findings and the licences' texts. It needs no network.
+form:
 	$(CARGO) fmt --all --check
 	cd board && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	@sh scripts/deny.sh
 	@python3 scripts/notices.py --check
+
+# Check the same, and licences, double versions and known holes of all crates (deny.toml).
+lint: form
+	@sh scripts/deny.sh
 
 # Build for 64-bit ARM and run tests of that build under QEMU's user mode. Prints what is missing.
 arm64:

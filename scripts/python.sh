@@ -1,11 +1,11 @@
 #!/bin/sh
 # The Python package in target/venv. `build` installs the release wheel; `test` installs the workspace's debug build and
-# runs the tests.
+# runs the tests; `prepare` makes target/venv with what the tests need.
 #
-# Prints what is missing. `build` then fails; `test` is skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
+# Prints what is missing. `build` then fails; the others are skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
 set -eu
 cd "$(dirname "$0")/.."
-verb=${1:?give build or test}
+verb=${1:?give build, test or prepare}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 venv=$PWD/target/venv
 wanted=crates/lab/py/requirements-test.txt
@@ -29,6 +29,7 @@ if ! cmp -s "$wanted" "$venv/installed.txt"; then
     cp "$wanted" "$venv/installed.txt"
 fi
 
+[ "$verb" != prepare ] || exit 0
 if [ "$verb" = build ]; then
     rm -rf "$target/wheels"
     "$venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$target/wheels" .

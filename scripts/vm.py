@@ -5,8 +5,8 @@
     python3 scripts/vm.py --prepare
 
 The root file system is made once, of Debian packages of this machine's release, in target/vm; no rights are needed but
-mmdebstrap's. Each kernel boots from it, and what it writes is dropped. The machine is emulated, without a network. A
-run under load can take five times as long: judge answers, not times.
+mmdebstrap's. Each kernel boots from it, and what it writes is dropped. The machine is emulated, without a network. All
+kernels run at a time, since checks wait, too. A run under load can take five times as long: judge answers, not times.
 
     --kernel WORD   only kernels whose version has this word
     --only REGEX    only checks whose names match
@@ -14,11 +14,12 @@ run under load can take five times as long: judge answers, not times.
     --patience S    seconds without a line from the machine until it is ended [600]
     --prepare       make the root file system, if its recipe has changed, and boot nothing
 
-Prints one line for each check. Exit code 0 if all checks hold, 1 if one does not, 3 if a tool is missing, 4 if a
-machine hung or did not start; then the last lines of its console are printed, too.
+Prints one line for each check, with its kernel. Exit code 0 if all checks hold, 1 if one does not, 3 if a tool is missing,
+4 if a machine hung or did not start; then the last lines of its console are printed, too.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import hashlib
 import os
@@ -208,8 +209,10 @@ def job(built: str, *more: str) -> str:
     return path
 
 
-def boot(folder: str, version: str, disk: str, inside: str, patience: float, machine: list[str] = NODES, more: str = "") -> int | None:
-    """Boots a kernel, runs a command, and prints what it says. The number of checks that failed; None if it hung."""
+def boot(
+    folder: str, version: str, disk: str, inside: str, patience: float, machine: list[str] = NODES, more: str = "", mark: str = ""
+) -> int | None:
+    """Boots a kernel, runs a command, and prints what it says behind a mark. The number of checks that failed; None if it hung."""
     # On a busy host, emulated timers are late: the kernel must not judge by them whether they work. A panic ends the machine.
     line = "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet mitigations=off numa_balancing=disable no_timer_check panic=-1 systemd.show_status=no "
     line += "systemd.mask=systemd-udev-trigger.service systemd.run_success_action=poweroff systemd.run_failure_action=poweroff "
@@ -235,7 +238,7 @@ def boot(folder: str, version: str, disk: str, inside: str, patience: float, mac
                     if said.startswith(END):
                         failed = int(said.split()[1])
                     else:
-                        print(said, flush=True)
+                        print(mark + said, flush=True)
         finally:
             emulator.kill()
     if failed is None:
@@ -268,7 +271,9 @@ def main() -> int:
     versions = sorted(name[len("vmlinuz-") :] for name in os.listdir(folder) if name.startswith("vmlinuz-"))
     words = f'vm.py --inside --only "{arguments.only}"' + (" --show" if arguments.show else "")
     more = " coldframe.only" if arguments.only else ""
-    found = [boot(folder, one, disk, words, arguments.patience, more=more) for one in versions if arguments.kernel in one]
+    chosen = [one for one in versions if arguments.kernel in one]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda one: boot(folder, one, disk, words, arguments.patience, more=more, mark=f"{one}  "), chosen))
     return 4 if None in found else int(any(found))
 
 

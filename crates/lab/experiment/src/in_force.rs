@@ -46,7 +46,9 @@ pub struct Area {
 
 /// Not the text that the setting is.
 fn the_ratio_is_a_number(schema: &mut Schema) {
-    schema.pointer_mut("/properties/ratio/type").map(|kind| *kind = serde_json::json!(["number", "null"]));
+    if let Some(kind) = schema.pointer_mut("/properties/ratio/type") {
+        *kind = serde_json::json!(["number", "null"]);
+    }
 }
 
 /// The settings of an area with a backing that are in force.

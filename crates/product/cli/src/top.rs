@@ -54,7 +54,7 @@ impl Verb<Failure> for Args {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
         let interval = self.interval.max(Duration::from_millis(10));
         let once = self.once || self.format == "prometheus";
-        let seconds = (!once).then(|| interval.as_secs_f64());
+        let seconds = (!once).then_some(interval.as_secs_f64());
         let mut runs: Vec<Run> = Paged::find(self.name.as_deref())?
             .into_iter()
             .map(|paged| Run { looks: VecDeque::from([paged.look(seconds)]), paged })

@@ -43,7 +43,7 @@ fn open(bytes: &[u8]) -> Result<(Swap, Entries<'_>), JournalError> {
     let areas = lines.areas()?;
     lines.end()?;
     let bad = |e: &dyn ToString| JournalError::Head { line: 4, field: "areas", reason: e.to_string() };
-    let swap = Swap::new(pages as usize, areas.slots_per_block, &areas.areas).map_err(|e| bad(&e))?;
+    let swap = Swap::new(pages, areas.slots_per_block, &areas.areas).map_err(|e| bad(&e))?;
     Ok((swap, lines.entries()))
 }
 

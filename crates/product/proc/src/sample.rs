@@ -42,6 +42,7 @@ impl Default for Random {
 
 impl Random {
     /// The next one.
+    #[allow(clippy::should_implement_trait)] // There is always one.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

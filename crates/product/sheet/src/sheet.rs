@@ -249,7 +249,7 @@ impl Sheet {
         let find = |field: &str| self.numbers().find(|number| number.field == field);
         let missing = || {
             let others = OF_FLASH.into_iter().filter(|other| OF_FLASH.contains(&field) && *other != field);
-            let fields = std::iter::once(field).chain(others.filter(|other| find(*other).is_none())).collect();
+            let fields = std::iter::once(field).chain(others.filter(|other| find(other).is_none())).collect();
             SheetError::Missing { device: self.name.clone(), fields }
         };
         Ok(find(field).ok_or_else(missing)?.read().expect("checked when read"))

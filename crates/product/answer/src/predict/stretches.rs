@@ -40,7 +40,7 @@ pub fn faults(stretches: &[Stretch], ram: f64) -> Faults {
 }
 
 /// The part by which RAM is less certain than counted: a real pager is not LRU. A guess, checked against exact
-/// recordings (`cli/tests/measured/attach.rs`).
+/// recordings (`cli/tests/quiet_times/attach.rs`).
 const UNCERTAIN: f64 = 1.0 / 8.0;
 
 fn of(stretch: &Stretch, ram: f64) -> Faults {

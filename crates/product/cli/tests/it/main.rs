@@ -1,4 +1,5 @@
-//! The program `coldframe`, as one test program. What measures, and what makes swap, are programs of their own.
+//! The program `coldframe`, as one test program. What measures (`quiet_times`), and what makes swap (`quiet_swap`),
+//! are programs of their own.
 
 #[path = "../common/mod.rs"]
 mod common;

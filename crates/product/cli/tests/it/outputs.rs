@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coldframe_kernel::{Place, Tree};
-use coldframe_toolbox::programs::{can_page, message, stderr};
+use coldframe_toolbox::programs::{alone, can_page, message, stderr};
 use coldframe_toolbox::{command_of, verbs};
 use serde_json::{json, Value};
 
@@ -57,10 +57,10 @@ check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
 const OTHERS: [(&str, &str); 7] = [
-    ("compare", "it makes swap for the whole machine; tests/machine/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
+    ("compare", "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
-    ("resume", "it needs a parked program; tests/machine/park.rs runs it"),
-    ("turns", "it needs programs that run, and swap; tests/machine/park.rs runs it and checks its JSON"),
+    ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
+    ("turns", "it needs programs that run, and swap; tests/quiet_swap/park.rs runs it and checks its JSON"),
     ("top", "a running program's, and its table is run's; its JSON is checked below"),
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),
@@ -83,7 +83,7 @@ const FILES: [&str; 6] = ["answer", "device-seen", "device-trial", "need", "noth
 const STUDY: &str = "papers-on";
 /// The schema of `doctor --calibrate`.
 const CALIBRATE: &str = "calibrate";
-/// The schema of `run --by kernel`; `tests/machine/by_kernel.rs` has the rest of it.
+/// The schema of `run --by kernel`; `tests/quiet_swap/by_kernel.rs` has the rest of it.
 const KERNEL: &str = "run-kernel";
 
 fn coldframe(words: &[String], folder: &Path, columns: usize) -> std::process::Output {
@@ -297,6 +297,7 @@ fn written(line: &str, folder: &Path, file: &str) -> Value {
 
 #[test]
 fn every_verbs_json_is_of_its_schema() {
+    let _alone = alone();
     let (folder, commands) = inputs();
     if can_page() {
         let line = "run --ram 4MiB --stats run.json -- sort -o sorted n.txt";

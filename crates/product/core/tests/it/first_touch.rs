@@ -21,7 +21,9 @@ fn touch(rig: &mut Rig, page: u32, value: Option<u64>) -> u64 {
         }
         rig.settle();
     }
-    value.map(|value| rig.write(0, page, value));
+    if let Some(value) = value {
+        rig.write(0, page, value);
+    }
     rig.read(0, page)
 }
 

@@ -151,7 +151,8 @@ mod tests {
         let (lists, own) = (Lists(folder.path().join("lists")), std::process::id());
         let maps = Process::of(own).maps();
         let (_, heap) = named(&maps).into_iter().last().unwrap();
-        let pages = Pages(BTreeMap::from([(own, vec![heap.start..heap.start + 4096])]));
+        let page = heap.start..heap.start + 4096;
+        let pages = Pages(BTreeMap::from([(own, vec![page])]));
         lists.save(&pages);
         assert_eq!(lists.load(&[own]).0[&own], pages.0[&own]);
         let (_, file) = lists.files([own].into_iter()).remove(0);

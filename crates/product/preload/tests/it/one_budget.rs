@@ -93,7 +93,7 @@ fn four_children_that_need_three_times_the_budget_have_it_together() {
         for (int i = 0; i < 4; i++) await(child[i]);
         return 0;
     }";
-    tree("four", main).iter().for_each(|program| watched(program));
+    tree("four", main).iter().for_each(watched);
 }
 
 #[test]
@@ -121,7 +121,7 @@ int main(void) {
     CHECK(write(go[1], "xx", 2) == 2);
     for (int i = 0; i < 2; i++) await(child[i]);
 }"#;
-    tree("idle", main).iter().for_each(|program| watched(program));
+    tree("idle", main).iter().for_each(watched);
 }
 
 /// They are killed while they take frames, give them or page.
@@ -139,7 +139,7 @@ fn whoever_is_killed_leaves_its_frames_to_the_others() {
         for (int i = 0; i < 2; i++) await(lives[i]);
         return 0;
     }";
-    tree("killed", main).iter().for_each(|program| watched(program));
+    tree("killed", main).iter().for_each(watched);
 }
 
 /// A fork in the middle, with memory that parent and child both change; and programs that run themselves again.
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
     execl("/proc/self/exe", argv[0], number, NULL);
     return 1;
 }"#;
-    tree("again", main).iter().for_each(|program| watched(program));
+    tree("again", main).iter().for_each(watched);
 }
 
 /// A shell's pipeline, whose processes come and go: what is printed is the same.

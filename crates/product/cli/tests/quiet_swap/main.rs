@@ -1,5 +1,5 @@
 //! Tests that change what the whole machine has: swap and groups. They take turns (`common::alone`), and as a program
-//! of their own no other test runs beside them.
+//! of their own no other test runs beside them (`make test`).
 
 #[path = "../common/mod.rs"]
 mod common;
