@@ -1,5 +1,5 @@
-//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid N`
-//! answers about a process that runs, and `coldframe --trace FILE` about a recording.
+//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid
+//! N` answers about a process that runs, and `coldframe --trace FILE` about a recording.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

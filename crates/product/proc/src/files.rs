@@ -1,5 +1,5 @@
-//! The files that a program maps, looked at while it runs: how much of each is in RAM, and how much was referenced between
-//! two clearings of its bits.
+//! The files that a program maps, looked at while it runs: how much of each is in RAM, and how much was referenced
+//! between two clearings of its bits.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::maps::{mappings, Mapping};
 use crate::process::Process;
 
-/// Looks take at most so long, and one part in this many of the program's time. Each comes at this many times the time of the
-/// one before.
+/// Looks take at most so long, and one part in this many of the program's time. Each comes at this many times the time
+/// of the one before.
 const PATIENCE: Duration = Duration::from_millis(20);
 const SHARE: u32 = 100;
 const GROWTH: f64 = 1.5;

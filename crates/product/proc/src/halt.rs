@@ -53,8 +53,8 @@ impl Halt {
     }
 }
 
-/// Starts a program so that it goes on if its watcher is killed while it stands. Its children would stand until somebody
-/// sends them SIGCONT.
+/// Starts a program so that it goes on if its watcher is killed while it stands. Its children would stand until
+/// somebody sends them SIGCONT.
 ///
 /// # Errors
 /// It cannot be started.

@@ -4,8 +4,8 @@
 //! or after a part of the time so far: so there are many stretches for working sets of short times, and some for long
 //! ones. What a clearing and a look cost is measured, and they wait until this is a small part of the time again.
 //!
-//! A program that was started to be watched is stopped while its bits are cleared and counted: so their times are exact,
-//! and a working set of a tenth of a millisecond can be seen. A process that ran before is never stopped.
+//! A program that was started to be watched is stopped while its bits are cleared and counted: so their times are
+//! exact, and a working set of a tenth of a millisecond can be seen. A process that ran before is never stopped.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

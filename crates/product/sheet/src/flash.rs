@@ -10,10 +10,10 @@
 //! The sheet says of each number which page of which data sheet it is from. The device does one operation at a time, so
 //! each sum has a term for each operation, and none for overlap. A year has 365.25 days.
 //!
-//! Of a run only the bytes may be known ([`operations`]). Then reads, programs and erases are rounded up to whole numbers.
-//! A log is written block by block through its whole area, so all blocks wear equally, and each block's worth of bytes
-//! causes one erase ([`erases_even`]). Copies of a collection come on top. So these erases are a lower bound, and the
-//! life is an upper bound.
+//! Of a run only the bytes may be known ([`operations`]). Then reads, programs and erases are rounded up to whole
+//! numbers. A log is written block by block through its whole area, so all blocks wear equally, and each block's worth
+//! of bytes causes one erase ([`erases_even`]). Copies of a collection come on top. So these erases are a lower bound,
+//! and the life is an upper bound.
 
 use coldframe_core::{Bytes, Pj, Ps};
 

@@ -1,5 +1,5 @@
-//! Each sentence that a verdict, a recommendation or a comparison can print, as rows: a fake program on a fake machine, the
-//! plans that decide about it, and what is printed then.
+//! Each sentence that a verdict, a recommendation or a comparison can print, as rows: a fake program on a fake machine,
+//! the plans that decide about it, and what is printed then.
 
 use coldframe_answer::bench::alone::Alone;
 use coldframe_answer::bench::compare::{InTurn, Named};

@@ -43,8 +43,8 @@ pub fn can_page() -> bool {
     can && have(&[GCC])
 }
 
-/// Holds the other tests of this program back that call it: one at a time changes what the whole machine has, such as swap,
-/// or prints it.
+/// Holds the other tests of this program back that call it: one at a time changes what the whole machine has, such as
+/// swap, or prints it.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -24,7 +24,8 @@ const STORED: f64 = 1.17;
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// Then it may be so many times as much, or as little: heaps of ten programs took 0.1 to 0.7 of their size.
 const UNKNOWN_OPEN: f64 = 2.0;
-/// The least part of the RAM that compressed pages leave for others (`SHARE_MIN` in `kernel/src/limit_watch/budget.rs`).
+/// The least part of the RAM that compressed pages leave for others (`SHARE_MIN` in
+/// `kernel/src/limit_watch/budget.rs`).
 const LEAST: f64 = 1.0 / 8.0;
 
 /// How RAM is split between pages with frames and compressed ones.

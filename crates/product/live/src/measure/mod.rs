@@ -1,6 +1,6 @@
 //! What this machine allows, and how fast it is. The start of a pager and `coldframe doctor` ask; nothing here outlives
-//! the question. Here device and page table are measured; `coldframe_recording::plan` says what follows from the result, and
-//! the statistics print it.
+//! the question. Here device and page table are measured; `coldframe_recording::plan` says what follows from the
+//! result, and the statistics print it.
 
 pub mod trials;
 
