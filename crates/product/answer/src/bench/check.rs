@@ -10,6 +10,7 @@ use crate::bench::log::RunLog;
 use crate::bench::need::{Need, NOISE};
 use crate::bench::plan::carry_out;
 use crate::bench::runner::{swap_folder, Bench, Ways};
+use crate::bench::trial::Refusal;
 use crate::bench::verdict::{growth, median, noise, Verdict, RECORDINGS};
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -123,7 +124,7 @@ impl Check<'_> {
         let (streams, signals, folder) = (Streams::new()?, Signals::catch()?, folder.path());
         let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
         let plan = InLimit { ways: Ways::find(program, folder), ram_bytes, slowdown };
-        Ok(carry_out(&plan, &mut RunLog::default(), &mut bench, listener)?)
+        carry_out(&plan, &mut RunLog::default(), &mut bench, listener).map_err(Refusal::into_error)
     }
 
     /// The machine whose costs count: the baseline's, or this one.

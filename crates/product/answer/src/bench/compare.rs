@@ -94,7 +94,7 @@ pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compa
     let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
     let plan = InTurn { ram, runs: comparison.runs, max_time: comparison.max_time, ways };
     let mut runs = RunLog::default();
-    let memory = carry_out(&plan, &mut runs, &mut bench, listener)?;
+    let memory = carry_out(&plan, &mut runs, &mut bench, listener).map_err(Refusal::into_error)?;
     Ok(plan.compared(&runs, memory, program, left_out))
 }
 

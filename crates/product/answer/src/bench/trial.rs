@@ -69,6 +69,11 @@ impl Refusal {
         Refusal { message: message.into(), code }
     }
 
+    /// As the error of the whole question.
+    pub fn into_error(self) -> AnswerError {
+        AnswerError::new(self.code, self.message)
+    }
+
     /// A signal came, and the question has no answer without more runs.
     pub fn stopped() -> Refusal {
         Refusal::new(130, "stopped; nothing is left behind")
@@ -78,11 +83,5 @@ impl Refusal {
 impl From<AnswerError> for Refusal {
     fn from(error: AnswerError) -> Refusal {
         Refusal::new(error.code(), error.to_string())
-    }
-}
-
-impl From<Refusal> for AnswerError {
-    fn from(refusal: Refusal) -> AnswerError {
-        AnswerError::new(refusal.code, refusal.message)
     }
 }

@@ -28,7 +28,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("qemu-plugin", &[]),
     ("experiment", &["core", "sheet", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "recording", "store", "lane", "drivers", "experiment"]),
-    ("plots", &["core", "sheet", "formats", "lane", "drivers", "experiment", "search", "answer", "show"]),
+    ("plots", &["core", "sheet", "store", "formats", "lane", "drivers", "experiment", "search", "answer", "show"]),
     ("figures", &["core", "sheet", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"]),
     (
         "lab-cli",
@@ -38,7 +38,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "journal",
             "store",
             "formats",
-            "lane",
             "live",
             "drivers",
             "record",

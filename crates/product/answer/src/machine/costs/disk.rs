@@ -15,7 +15,7 @@ use coldframe_recording::plan::SEGMENT;
 use coldframe_sheet::sheet::machine::{Latency, Spread};
 
 use super::stretch::{self, Plain};
-use super::{bytes, ns, Course, SHORTEST};
+use super::{bytes, ns, Dimensions, SHORTEST};
 
 /// The most requests in flight.
 const DEPTH_MAX: usize = 16;
@@ -30,12 +30,12 @@ const REQUESTS_MAX: usize = 4000;
 struct Transfers {
     file: File,
     memory: Plain,
-    course: Course,
+    course: Dimensions,
     random: fastrand::Rng,
 }
 
 impl Transfers {
-    fn new(backing: &Path, course: Course) -> Result<Transfers, LiveError> {
+    fn new(backing: &Path, course: Dimensions) -> Result<Transfers, LiveError> {
         let file = swap_file(backing)?;
         let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(|e| refused(backing, &e))?;
         Ok(Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) })
@@ -43,12 +43,12 @@ impl Transfers {
 }
 
 /// Measures all kinds of requests.
-pub fn measure(backing: &Path, course: Course) -> Result<Vec<(&'static str, Latency)>, LiveError> {
+pub fn measure(backing: &Path, course: Dimensions) -> Result<Vec<(&'static str, Latency)>, LiveError> {
     Transfers::new(backing, course)?.latencies().map_err(|e| refused(backing, &e))
 }
 
 /// A page read from the device at a random place, one at a time.
-pub fn page_read(backing: &Path, course: Course) -> Result<Spread, LiveError> {
+pub fn page_read(backing: &Path, course: Dimensions) -> Result<Spread, LiveError> {
     let mut transfers = Transfers::new(backing, course)?;
     let times = transfers.writes(LONG).and_then(|_| transfers.times_of_reads()).map_err(|e| refused(backing, &e))?;
     let mean = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;

@@ -35,7 +35,7 @@ pub enum Extent {
 
 /// Sizes in pages, and durations.
 #[derive(Clone, Copy, Debug)]
-struct Course {
+struct Dimensions {
     /// RAM, for measurements in which pages must leave.
     frames: usize,
     /// Memory that is touched: four times the RAM.
@@ -47,13 +47,13 @@ struct Course {
     longest: Duration,
 }
 
-impl Course {
-    fn new(extent: Extent) -> Course {
+impl Dimensions {
+    fn new(extent: Extent) -> Dimensions {
         let (frames, rounds, most_ms) = match extent {
             Extent::Whole => (2048, 3, 200),
             Extent::Short => (512, 1, 60),
         };
-        Course { frames, pages: 4 * frames, rounds, longest: Duration::from_millis(most_ms) }
+        Dimensions { frames, pages: 4 * frames, rounds, longest: Duration::from_millis(most_ms) }
     }
 }
 
@@ -96,7 +96,7 @@ impl CostTable {
 /// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
 /// parts and of all parts.
 pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<CostTable, LiveError> {
-    let course = Course::new(extent);
+    let course = Dimensions::new(extent);
     let parts = course.rounds + 1;
     step(0, parts);
     let disk = disk::measure(backing, course)?;
@@ -121,7 +121,7 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
 /// tenths of a second.
 pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
-    disk::page_read(backing, Course::new(Extent::Short))
+    disk::page_read(backing, Dimensions::new(Extent::Short))
 }
 
 /// Rounds at most that follow while an event is missing. A guess: one round has missed one at a load of 2.4 on two

@@ -18,7 +18,7 @@ use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, FRAMES_MIN};
 use coldframe_recording::plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
-use super::{bytes, Course};
+use super::{bytes, Dimensions};
 
 /// Accesses of a stretch where a device answers, and where none does.
 const SLOW: usize = 64;
@@ -53,7 +53,7 @@ pub struct Timings {
 }
 
 /// One round of all measurements.
-pub fn round(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
+pub fn round(timings: &mut Timings, backing: &Path, course: Dimensions) -> Result<(), LiveError> {
     native(timings, course)?;
     roomy(timings, backing, course)?;
     tight(timings, backing, course)?;
@@ -62,15 +62,15 @@ pub fn round(timings: &mut Timings, backing: &Path, course: Course) -> Result<()
 }
 
 /// A counter of the pager.
-type Counter = fn(&Snapshot) -> u64;
+type EventCounter = fn(&Snapshot) -> u64;
 
-const TRUE_FAULTS: Counter = |stats| stats.true_faults;
+const TRUE_FAULTS: EventCounter = |stats| stats.true_faults;
 
 /// A pager like that of `run`, and its memory.
 struct PagerBench {
     ground: Ground,
     region: Region,
-    course: Course,
+    course: Dimensions,
 }
 
 fn no_memory(error: io::Error) -> LiveError {
@@ -78,7 +78,7 @@ fn no_memory(error: io::Error) -> LiveError {
 }
 
 impl PagerBench {
-    fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<PagerBench, LiveError> {
+    fn new(backing: &Path, course: Dimensions, frames: usize, policy: Option<&str>) -> Result<PagerBench, LiveError> {
         let options = Options {
             policy: policy.map(Into::into),
             max_memory: MEMORY,
@@ -89,7 +89,7 @@ impl PagerBench {
         PagerBench::with_options(options, course)
     }
 
-    fn with_options(options: Options, course: Course) -> Result<PagerBench, LiveError> {
+    fn with_options(options: Options, course: Dimensions) -> Result<PagerBench, LiveError> {
         let pager = Pager::start(options)?;
         let region = pager.anonymous(bytes(course.pages))?;
         // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
@@ -103,7 +103,7 @@ impl PagerBench {
         pages: impl IntoIterator<Item = usize>,
         touch: Touch,
         len: usize,
-        counters: &[Counter],
+        counters: &[EventCounter],
     ) -> Vec<f64> {
         let events = || {
             let stats = self.region.pager().stats();
@@ -114,7 +114,7 @@ impl PagerBench {
 }
 
 /// First touches without a pager.
-fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
+fn native(timings: &mut Timings, course: Dimensions) -> Result<(), LiveError> {
     for (huge, into) in [(false, &mut timings.native), (true, &mut timings.native_huge)] {
         let pages = 4 * course.pages;
         let memory = Plain::new(bytes(pages), huge).map_err(no_memory)?;
@@ -128,7 +128,7 @@ fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
 }
 
 /// No page has to leave.
-fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn roomy(timings: &mut Timings, backing: &Path, course: Dimensions) -> Result<(), LiveError> {
     // A quarter more than is used, since a reserve of frames stays free for faults.
     let mut bench = PagerBench::new(backing, course, course.pages + course.pages / 4, None)?;
     let half = course.pages / 2;
@@ -146,8 +146,8 @@ fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
 
 /// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
 /// frames. From then on, the evicted pages are those that the string itself brought in.
-fn tight(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
-    let Course { frames, pages, .. } = course;
+fn tight(timings: &mut Timings, backing: &Path, course: Dimensions) -> Result<(), LiveError> {
+    let Dimensions { frames, pages, .. } = course;
     let mut bench = PagerBench::new(backing, course, frames, None)?;
     let random = || fastrand::Rng::with_seed(4);
 
@@ -181,7 +181,7 @@ fn tight(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
 const WRITTEN: usize = LOG_BUFFERS * SEGMENT / 2;
 
 /// Pages that come back from the log's buffers while clean pages are evicted.
-fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn from_memory(timings: &mut Timings, backing: &Path, course: Dimensions) -> Result<(), LiveError> {
     let frames = 2 * FRAMES_MIN + 2 * WRITTEN;
     let mut bench = PagerBench::new(backing, course, frames, Some("fifo"))?;
     // With gaps between them, so that nothing is read ahead.
@@ -204,7 +204,7 @@ fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<
 
 /// More pages than the valid list has, in turn, with RAM for all of them: each page is on the invalid list when it is
 /// touched again.
-fn unmapped(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn unmapped(timings: &mut Timings, backing: &Path, course: Dimensions) -> Result<(), LiveError> {
     let mut bench = PagerBench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
     let round = course.frames * 3 / 4;
     bench.ground.touch((0..2 * round).map(|i| i % round), Touch::Write);
