@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use crate::change::{Cleanup, Inode};
 use crate::cleanup::{keep, Cleanups};
 use crate::files::write;
-use coldframe_proc::{swap_off, swap_on, Tree, PAGE};
+use crate::swap_on::{swap_off, swap_on};
+use coldframe_proc::{Tree, PAGE};
 
 const CONTROL: &str = "/sys/class/zram-control";
 /// Where the tools are that a user's PATH may lack.

@@ -17,7 +17,7 @@
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
 //! of a group that the guard has made or whose old limit the guard knows. What killed guards leave is on record
 //! (`left_behind`).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod budget;
 mod change;
@@ -41,6 +41,8 @@ mod processes;
 mod record;
 mod squeeze;
 mod swap;
+#[allow(unsafe_code, reason = "swapon(2) and swapoff(2) take a path")]
+mod swap_on;
 mod target;
 mod undo;
 mod version;
@@ -58,6 +60,7 @@ pub use place::Place;
 pub use pressure::{machine_stall, Stall};
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
+pub use swap_on::PRIORITY_MAX;
 pub use target::{group_of, process_of};
 pub use undo::Left;
 pub use version::Version;

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::swap_on::PRIORITY_MAX;
 use crate::version::Version;
 use crate::{devices, KernelError};
-use coldframe_proc::{text, SwapArea, Tree, PAGE, PRIORITY_MAX};
+use coldframe_proc::{text, SwapArea, Tree, PAGE};
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,8 @@
 //!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
 //!        └─ smaps, maps ── mappings
 //! ```
-//! Beside the parsers stand calls that change something or read elsewhere: `pages` finds the pages of a process and brings
-//! them in or pushes them out; `halt` stops processes; `swap_on` starts and ends swapping to a file; `nvme` asks a drive
-//! for its life; `program` and `image` look up a program in `PATH` and read its ELF headers; `sample` compresses pages
-//! at random places.
+//! Beside the parsers, `pages` finds the pages of a process and brings them in or pushes them out; `halt` stops processes;
+//! `sample` compresses pages at random places.
 //!
 //! ## Watching a working set
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
@@ -36,33 +34,25 @@ mod areas;
 mod error;
 mod files;
 mod halt;
-#[allow(missing_docs)]
-pub mod image;
 mod maps;
-mod nvme;
 mod pages;
 mod process;
-mod program;
 mod rest;
 mod sample;
-mod swap_on;
 mod text;
 mod tree;
 mod watch;
 
-pub use access::check;
+pub use access::{check, processor_ns};
 pub use areas::Area;
 pub use error::ProcError;
 pub use files::{FileLooks, FileUse, Files};
 pub use halt::start;
 pub use maps::{mappings, Counts, Mapping};
-pub use nvme::nvme_used_percent;
 pub use pages::{advise, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, Stat};
-pub use program::{find_library, interpreter, library_places, resolve, sanitizer, tool, ProgramError, Target};
 pub use rest::Rest;
 pub use sample::{random_page, Random};
-pub use swap_on::{swap_off, swap_on, PRIORITY_MAX};
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};
 pub use watch::{Progress, Watch};

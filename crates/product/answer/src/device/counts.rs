@@ -3,9 +3,11 @@
 use std::fs::File;
 
 use coldframe_kernel::machine_stall;
-use coldframe_proc::{nvme_used_percent, text, Tree, PAGE};
+use coldframe_proc::{text, Tree, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::device::nvme::nvme_used_percent;
 
 /// Bytes of a sector in the kernel's counts (Documentation/block/stat.rst).
 const SECTOR: u64 = 512;

@@ -12,6 +12,8 @@ use coldframe_proc::Tree;
 
 mod answer;
 pub mod counts;
+#[allow(unsafe_code, reason = "it asks a drive by ioctl")]
+mod nvme;
 pub mod pages;
 mod seen;
 mod sizes;

@@ -7,6 +7,9 @@ pub mod child;
 pub mod choice;
 pub mod disk;
 pub mod guards;
+#[allow(missing_docs)]
+pub mod image;
+pub mod lookup;
 pub mod order;
 pub mod paged;
 pub mod pager;

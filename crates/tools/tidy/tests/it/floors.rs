@@ -26,7 +26,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("boards", &["core", "sheet"]),
     ("formats", &["store"]),
     ("drivers", &["core", "journal", "store", "formats", "lane"]),
-    ("record", &["proc", "store"]),
+    ("record", &["proc", "store", "answer"]),
     ("qemu-plugin", &[]),
     ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "boards", "plan", "store", "lane", "drivers", "experiment"]),

@@ -5,29 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::image::{self, Image};
-
-/// Why a program cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // The messages say what the fields are.
-pub enum ProgramError {
-    /// It is not there.
-    #[error("{}: no such program", .0.display())]
-    NotFound(PathBuf),
-    /// It cannot be executed.
-    #[error("{}: cannot be executed: {why}", path.display())]
-    NotExecutable { path: PathBuf, why: String },
-}
-
-impl ProgramError {
-    /// The exit code, as in shells.
-    pub fn code(&self) -> u8 {
-        match self {
-            ProgramError::NotFound(_) => 127,
-            ProgramError::NotExecutable { .. } => 126,
-        }
-    }
-}
+use crate::error::ProgramError;
+use crate::run::image::{self, Image};
 
 /// A program ready to start: scripts are resolved to their interpreters.
 #[derive(Debug, Clone)]
