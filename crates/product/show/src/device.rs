@@ -1,7 +1,7 @@
 //! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the flash,
 //! who has unused memory, and lines to paste.
 
-use coldframe_answer::device::{Device, Life, Plan, Size, Swap, Trial};
+use coldframe_answer::device::{DeviceAnswer, Life, RamSize, Swap, Trial, ZramPlan};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
 use crate::limits::mib;
@@ -15,14 +15,14 @@ const ROOM: f64 = 1.1;
 const DAY: f64 = 86_400.0;
 
 /// All of it.
-pub fn words(of: &Device) -> String {
+pub fn words(of: &DeviceAnswer) -> String {
     let mut text = watched(of) + "\n" + &needed(of) + "\n" + &sizes(of);
     text += &format!("\n{}", owners(of));
     text += &of.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect::<String>();
     text + "\n" + &lines(of)
 }
 
-fn watched(of: &Device) -> String {
+fn watched(of: &DeviceAnswer) -> String {
     let seen = &of.seen;
     let own = 100.0 * seen.own_seconds / seen.seconds.max(1e-9);
     let time = human_seconds(seen.seconds);
@@ -37,7 +37,7 @@ fn watched(of: &Device) -> String {
     )
 }
 
-fn needed(of: &Device) -> String {
+fn needed(of: &DeviceAnswer) -> String {
     let size = human_size;
     let mut text = of.needed_bytes.map_or(
         "RAM that was needed: watched for too short a time.\n".into(),
@@ -83,7 +83,7 @@ fn needed(of: &Device) -> String {
     text
 }
 
-fn sizes(of: &Device) -> String {
+fn sizes(of: &DeviceAnswer) -> String {
     let row = |ram: u64, swap: &Swap| {
         let plan = swap.plan.as_ref();
         let kind = plan.map_or("flash".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
@@ -99,7 +99,7 @@ fn sizes(of: &Device) -> String {
         };
         vec![human_size(ram), kind, out, waits, written, life]
     };
-    let rows = |size: &Size| {
+    let rows = |size: &RamSize| {
         let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, swap));
         zram.into_iter().chain([row(size.ram_bytes, &size.flash)]).collect::<Vec<_>>()
     };
@@ -181,7 +181,7 @@ fn years((low, high): Life) -> String {
     }
 }
 
-fn owners(of: &Device) -> String {
+fn owners(of: &DeviceAnswer) -> String {
     let kept = of.seen.owners.iter().filter(|owner| owner.cold_bytes >= UNUSED_LEAST);
     let rows: Vec<_> = kept
         .map(|owner| {
@@ -204,9 +204,9 @@ fn owners(of: &Device) -> String {
 }
 
 /// Settings to paste.
-fn lines(of: &Device) -> String {
+fn lines(of: &DeviceAnswer) -> String {
     let Some(plan) = of.sizes.first().and_then(|size| size.zram.as_ref()?.plan.as_ref()) else { return String::new() };
-    let Plan { disk_bytes, algorithm, limit_bytes, .. } = plan;
+    let ZramPlan { disk_bytes, algorithm, limit_bytes, .. } = plan;
     let (size, limit) = (mib(*disk_bytes), mib(*limit_bytes));
     let disks = of
         .seen

@@ -14,7 +14,7 @@ const SECTOR: u64 = 512;
 
 /// Where the machine's RAM was (`/proc/meminfo`), in bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
+pub struct MachineMemory {
     /// All RAM that the kernel has.
     pub total_bytes: u64,
     /// Free.
@@ -39,9 +39,9 @@ pub struct Memory {
     pub huge_bytes: u64,
 }
 
-impl Memory {
+impl MachineMemory {
     /// Now.
-    pub(crate) fn now(tree: &Tree) -> Memory {
+    pub(crate) fn now(tree: &Tree) -> MachineMemory {
         let of = |name| tree.meminfo(name);
         let shared = of("Shmem");
         let (total, free, own) = (of("MemTotal"), of("MemFree"), of("AnonPages"));
@@ -50,7 +50,7 @@ impl Memory {
             (of("SReclaimable"), zrams(tree).iter().map(|one| one.ram_bytes).sum::<u64>() + of("Zswap"));
         let known = free + own + file + shared + reclaimable + compressed;
         let watermark = tree.text("/proc/sys/vm/min_free_kbytes").parse::<u64>().unwrap_or(0) * 1024;
-        Memory {
+        MachineMemory {
             total_bytes: total,
             free_bytes: free,
             own_bytes: own,
@@ -241,7 +241,7 @@ mod tests {
             "MemTotal: 1000 kB\nMemFree: 100 kB\nAnonPages: 400 kB\nCached: 250 kB\nBuffers: 10 kB\nSwapCached: 0 kB\n\
                     Shmem: 50 kB\nMapped: 90 kB\nSReclaimable: 40 kB\nAnonHugePages: 0 kB\n";
         let (_folder, tree) = tree(&[("proc/meminfo", text), ("proc/sys/vm/min_free_kbytes", "8\n")]);
-        let memory = Memory::now(&tree);
+        let memory = MachineMemory::now(&tree);
         // 1000 - 100 - 400 - (250 + 10 - 50) - 50 - 40.
         assert_eq!((memory.file_bytes, memory.kernel_bytes, memory.reserve_bytes), (210 << 10, 200 << 10, 12 << 10));
     }
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn zram_has_its_algorithm_in_brackets_and_traffic_is_a_difference() {
         let files = [
-            ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 100 8 100\n"),
+            ("proc/swaps", "Filename Type RamSize Used Priority\n/dev/zram0 partition 100 8 100\n"),
             ("sys/block/zram0/mm_stat", "8192 2000 4096 0 4096 0 0 0\n"),
             ("sys/block/zram0/comp_algorithm", "lzo lzo-rle [zstd]\n"),
             ("proc/vmstat", "pswpin 5\npswpout 7\npgmajfault 9\n"),

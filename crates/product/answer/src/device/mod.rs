@@ -2,9 +2,9 @@
 //! which size, or swap on its flash, costs in less RAM.
 //!
 //! ```text
-//!   smaps of all processes, cleared bits (watch) ─┐
-//!   pages at random places, compressed (pages) ───┼─► Seen ─ answer ─► Device: words, JSON, lines to paste
-//!   vmstat, diskstats, pressure, mm_stat (counts) ┘     └── --save, --from: on another machine
+//!   referenced bits of all processes (predict::bits) ─┐
+//!   pages at random places, compressed ───────────────┼ watch ─► Seen ─ answer, sizes ─► DeviceAnswer: words, JSON, lines
+//!   vmstat, diskstats, pressure, mm_stat (counts) ────┘           └── --save, --from: on another machine
 //! ```
 //! Watching changes nothing but the referenced bits, which the kernel reads, too, when it looks for pages to push out.
 
@@ -14,17 +14,17 @@ mod answer;
 pub mod counts;
 #[allow(unsafe_code, reason = "it asks a drive by ioctl")]
 mod nvme;
-pub mod pages;
 mod seen;
 mod sizes;
 pub mod trial;
 mod watch;
 
-pub use crate::device::answer::{Device, Life, Plan, Size, Swap};
-pub use crate::device::seen::{read, Look, Owner, Seen, Stretch, Window};
+pub use crate::device::answer::DeviceAnswer;
+pub use crate::device::seen::{read, Owner, Seen};
+pub use crate::device::sizes::{Life, RamSize, Swap, ZramPlan};
 pub use crate::device::trial::{trial, Trial};
 use crate::device::watch::watch;
-pub use crate::device::watch::Order;
+pub use crate::device::watch::WatchOptions;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 
@@ -32,15 +32,15 @@ use crate::listener::Listener;
 ///
 /// # Errors
 /// Not root, a container, a kernel without referenced bits, or a file that cannot be written or read.
-pub fn look(order: &Order, listener: &dyn Listener) -> Result<Seen, AnswerError> {
+pub fn look(options: &WatchOptions, listener: &dyn Listener) -> Result<Seen, AnswerError> {
     let tree = Tree::machine();
     possible(&tree)?;
-    let before = match (&order.save, order.resume) {
+    let before = match (&options.save, options.resume) {
         (Some(path), true) if path.exists() => read(path)?,
         (None, true) => return Err(AnswerError::usage("--resume goes on with the file of --save; give --save FILE")),
         _ => Seen::default(),
     };
-    watch(&tree, order, before, listener)
+    watch(&tree, options, before, listener)
 }
 
 /// The number of the first namespace of processes (`PROC_PID_INIT_INO` of include/linux/proc_ns.h).
