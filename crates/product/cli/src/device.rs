@@ -75,7 +75,7 @@ impl Verb<Failure> for Args {
                 look(&options, &listener)?
             }
         };
-        let answer = DeviceAnswer::of(seen, sheet.as_ref());
+        let answer = DeviceAnswer::new(seen, sheet.as_ref());
         if !self.apply {
             self.form.print(&answer, || device::words(&answer))?;
             return Ok(ExitCode::SUCCESS);

@@ -56,7 +56,7 @@ pub struct DeviceAnswer {
 
 impl DeviceAnswer {
     /// The answer. `sheet`: of the flash, for its life, times and energy.
-    pub fn of(seen: Seen, sheet: Option<&Sheet>) -> DeviceAnswer {
+    pub fn new(seen: Seen, sheet: Option<&Sheet>) -> DeviceAnswer {
         let memory = seen.memory;
         let fixed = memory.kernel_bytes + memory.shared_bytes;
         let files = seen
@@ -87,8 +87,9 @@ impl DeviceAnswer {
             written_a_day: written,
             sheet,
         };
-        let all = memory.total_bytes.min(fixed + files as u64 + private);
-        let sizes = std::iter::once(memory.total_bytes).chain(smaller(all)).map(|ram| demand.with_ram(ram)).collect();
+        let in_use = memory.total_bytes.min(fixed + files as u64 + private);
+        let sizes =
+            std::iter::once(memory.total_bytes).chain(smaller(in_use)).map(|ram| demand.with_ram(ram)).collect();
         DeviceAnswer {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),
@@ -111,46 +112,46 @@ impl DeviceAnswer {
 
 /// What is not known, or worth knowing.
 fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String> {
-    let (memory, mut all) = (seen.memory, Vec::new());
+    let (memory, mut notes) = (seen.memory, Vec::new());
     let unmapped = memory.file_bytes.saturating_sub(memory.mapped_bytes);
-    all.push(format!(
+    notes.push(format!(
         "{} of files were in RAM that are read, not mapped: how much of them is needed is not seen ({} pages of files came back soon after they had left)",
         human_size(unmapped),
         seen.traffic.file_refaults
     ));
     if seen.swaps.iter().any(|(_, size, used)| *used > size - size / 20) {
-        all.push("A swap area is full: what could not leave is still in RAM, and processes may be killed".into());
+        notes.push("A swap area is full: what could not leave is still in RAM, and processes may be killed".into());
     }
     if seen.traffic.killed > 0 {
-        all.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
+        notes.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
     }
     if 2 * memory.huge_bytes > memory.own_bytes {
-        all.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed than this says".into());
+        notes.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed than this says".into());
     }
     if seen.pages.pages == 0 {
-        all.push("No page could be read (/proc/PID/mem), so zram is not answered".into());
+        notes.push("No page could be read (/proc/PID/mem), so zram is not answered".into());
     }
     if !seen.zram {
-        all.push("This kernel has no zram: it needs CONFIG_ZRAM (Debian: modprobe zram)".into());
+        notes.push("This kernel has no zram: it needs CONFIG_ZRAM (Debian: modprobe zram)".into());
     }
     if seen.windows.len() < 5 || cold.last().is_some_and(|(age, _)| *age < AGES[0]) {
-        all.push(
+        notes.push(
             "Watched for a short time: an hour or a day of ordinary work says more (--for 1h, --for 24h --save FILE)"
                 .into(),
         );
     }
     match sheet.map(Sheet::cycles) {
-        None => all.push("The flash's life needs its sheet: --device SHEET".into()),
-        Some(Err(error)) => all.push(format!("The flash's life is not known: {error}")),
+        None => notes.push("The flash's life needs its sheet: --device SHEET".into()),
+        Some(Err(error)) => notes.push(format!("The flash's life is not known: {error}")),
         Some(Ok(_)) => {}
     }
-    all
+    notes
 }
 
 /// The next sizes that RAM is sold in: powers of two, and one and a half of them.
 fn smaller(bytes: u64) -> impl Iterator<Item = u64> {
-    let all = (20..63).rev().flat_map(|power| [3u64 << (power - 1), 1 << power]);
-    all.skip_while(move |size| *size >= bytes).take(SMALLER)
+    let sizes = (20..63).rev().flat_map(|power| [3u64 << (power - 1), 1 << power]);
+    sizes.skip_while(move |size| *size >= bytes).take(SMALLER)
 }
 
 /// Own memory that was not referenced, by age; the last one is the longest that was watched.
@@ -171,11 +172,11 @@ fn cold(seen: &Seen) -> Vec<(f64, u64)> {
 fn value_after(stretch: &Stretch, age: f64, number: fn(&Look) -> f64) -> f64 {
     let (mut time, mut value) = (0.0, 0.0);
     for look in &stretch.looks {
-        let (next, there) = (look.seconds, number(look));
+        let (next, then) = (look.seconds, number(look));
         if next >= age {
-            return value + (there - value) * (age - time) / (next - time).max(1e-9);
+            return value + (then - value) * (age - time) / (next - time).max(1e-9);
         }
-        (time, value) = (next, there);
+        (time, value) = (next, then);
     }
     value
 }
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_was_needed_is_the_kernels_the_files_and_the_programs_own_by_windows() {
-        let device = DeviceAnswer::of(seen(), None);
+        let device = DeviceAnswer::new(seen(), None);
         assert_eq!(device.needed_bytes.unwrap().map(|bytes| bytes / MIB), [260, 269, 270]);
         let cold: Vec<_> = device.cold.iter().map(|(age, bytes)| (age.round(), bytes / MIB)).collect();
         // After 60 s 160 of the 300 MiB were used, after all 200.
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn sizes_are_sold_ones_in_which_something_leaves_and_zram_takes_its_part() {
-        let device = DeviceAnswer::of(seen(), None);
+        let device = DeviceAnswer::new(seen(), None);
         let sizes: Vec<_> = device.sizes.iter().map(|size| size.ram_bytes / MIB).collect();
         // All there is takes 450 MiB.
         assert_eq!(sizes, [512, 384, 256, 192]);
@@ -261,7 +262,7 @@ mod tests {
         let cut = Stretch { private_bytes: 300 * MIB, looks: vec![Look::default()] };
         let with_cut = Seen { stretches: [seen().stretches, vec![cut]].concat(), ..seen() };
         assert_eq!(
-            DeviceAnswer::of(with_cut, None).sizes[2].flash,
+            DeviceAnswer::new(with_cut, None).sizes[2].flash,
             *flash,
             "a stretch that a signal cut short says nothing"
         );
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn the_flash_lives_as_long_as_its_sheet_and_all_writes_say() {
         let sheet = sheet::find("LOBI-NAND").unwrap();
-        let device = DeviceAnswer::of(seen(), Some(&sheet));
+        let device = DeviceAnswer::new(seen(), Some(&sheet));
         // 10 MiB in 200 s are 4320 MiB a day.
         let (now, area) = (10.0 * MIB as f64 * DAY / 200.0, sheet.capacity().map_or(1u64 << 30, |bytes| bytes.0));
         let years = |a_day: f64| sheet.cycles().unwrap() as f64 * area as f64 / a_day / 365.25;
@@ -280,14 +281,14 @@ mod tests {
         let half = &device.sizes[2].flash;
         let with_swap = half.life.1.unwrap();
         assert!((with_swap / years(now + half.written_a_day.0) - 1.0).abs() < 1e-6 && with_swap < life, "{half:?}");
-        assert_eq!(DeviceAnswer::of(seen(), None).life, (None, None));
+        assert_eq!(DeviceAnswer::new(seen(), None).life, (None, None));
     }
 
     /// `docs/book/src/device.md` has what the same work then did with less RAM. The file has no spread of looks.
     #[test]
     fn a_debian_in_an_emulated_machine_pages_about_as_its_recorded_bits_say() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../data/traces/debian.device.json");
-        let device = DeviceAnswer::of(read(&file).unwrap(), None);
+        let device = DeviceAnswer::new(read(&file).unwrap(), None);
         let size = |mib: u64| device.sizes.iter().find(|size| size.ram_bytes == mib * MIB).unwrap();
         for (swap, measured) in [(size(512).zram.as_ref().unwrap(), 358.0), (&size(512).flash, 300.0)] {
             let (low, about, high) = swap.back_per_second;
@@ -302,15 +303,15 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let nothing = DeviceAnswer::of(Seen::default(), None);
+        let nothing = DeviceAnswer::new(Seen::default(), None);
         let notes = nothing.notes.join("; ");
         for words in ["No page could be read", "no zram", "short time", "--device"] {
             assert!(notes.contains(words), "{words}: {notes}");
         }
         assert!(nothing.needed_bytes.is_none() && nothing.sizes.iter().all(|size| size.zram.is_none()));
         let full = Seen { swaps: vec![("/swap".into(), 100, 99)], ..seen() };
-        assert!(DeviceAnswer::of(full, None).notes.join("; ").contains("full"));
+        assert!(DeviceAnswer::new(full, None).notes.join("; ").contains("full"));
         let onenand = sheet::find("KFG5616").unwrap();
-        assert!(DeviceAnswer::of(seen(), Some(&onenand)).notes.join("; ").contains("endurance.cycles"));
+        assert!(DeviceAnswer::new(seen(), Some(&onenand)).notes.join("; ").contains("endurance.cycles"));
     }
 }

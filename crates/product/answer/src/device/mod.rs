@@ -49,8 +49,8 @@ const FIRST: &str = "pid:[4026531836]";
 /// Whether all processes of a machine can be seen here.
 fn possible(tree: &Tree) -> Result<(), AnswerError> {
     let lacks = |message: &str| Err(AnswerError::new(4, message));
-    let own = tree.own_process();
-    if std::fs::read_link(own.file("ns/pid")).is_ok_and(|space| space.as_os_str() != FIRST) {
+    let process = tree.own_process();
+    if std::fs::read_link(process.file("ns/pid")).is_ok_and(|space| space.as_os_str() != FIRST) {
         return lacks(
             "this is a container: only its own processes can be seen here, beside the whole machine's RAM; run it on the \
              machine, or ask about one program: coldframe --pid N",
@@ -59,8 +59,8 @@ fn possible(tree: &Tree) -> Result<(), AnswerError> {
     if !rustix::process::geteuid().is_root() {
         return lacks("only root may read the page tables of all processes: sudo coldframe device");
     }
-    if std::fs::write(own.file("clear_refs"), "1").is_err()
-        || !own.smaps().is_ok_and(|text| text.contains("Referenced:"))
+    if std::fs::write(process.file("clear_refs"), "1").is_err()
+        || !process.smaps().is_ok_and(|text| text.contains("Referenced:"))
     {
         return lacks("this kernel has no referenced bits for programs; it needs CONFIG_PROC_PAGE_MONITOR");
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use coldframe_proc::{Mapping, Process, Tree};
+use coldframe_proc::{page_in_ram, Mapping, Process, Tree};
 use coldframe_sheet::quantity::human_size;
 use fastrand::Rng;
 
@@ -112,7 +112,7 @@ pub(crate) fn watch(
         }
         for taken in 0..SAMPLES {
             if taken < SAMPLES_MIN || watcher.affordable() {
-                let page = |pid, pages| watcher.reader.page(pid, pages);
+                let page = |pid, pages| page_in_ram(&tree.process(pid), pages);
                 sample.take(&watcher.heaps, SOME, Algorithms::Both, &mut random, page);
             }
         }

@@ -121,9 +121,9 @@ pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::FileExt;
     const PT_INTERP: u64 = 3;
     let file = std::fs::File::open(binary)?;
-    let number = |at: u64, bytes: usize| -> std::io::Result<u64> {
+    let number = |offset: u64, bytes: usize| -> std::io::Result<u64> {
         let mut word = [0; 8];
-        file.read_exact_at(&mut word[..bytes], at)?;
+        file.read_exact_at(&mut word[..bytes], offset)?;
         Ok(u64::from_le_bytes(word))
     };
     if number(0, 6)? != u64::from_le_bytes(*b"\x7fELF\x02\x01\0\0") {

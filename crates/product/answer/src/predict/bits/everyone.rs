@@ -1,9 +1,8 @@
 //! All processes of a machine but this one, to be watched. None is ever stopped.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{page_in_ram, References, Tree};
+use coldframe_proc::{References, Tree};
 
 use crate::predict::bits::reader::{own_seconds, Reader};
 
@@ -35,8 +34,8 @@ impl Reader for Everyone {
     }
 
     fn processes(&mut self) -> Vec<u32> {
-        let own = std::process::id();
-        self.tree.processes().into_iter().filter(|pid| *pid != own).collect()
+        let this = std::process::id();
+        self.tree.processes().into_iter().filter(|pid| *pid != this).collect()
     }
 
     /// A thread of the kernel has none.
@@ -50,9 +49,5 @@ impl Reader for Everyone {
 
     fn processor_ns(&self, process: u32) -> u64 {
         coldframe_proc::processor_ns(process)
-    }
-
-    fn page(&self, process: u32, pages: Range<u64>) -> Option<Vec<u8>> {
-        page_in_ram(&self.tree.process(process), pages)
     }
 }

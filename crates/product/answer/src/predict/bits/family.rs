@@ -3,10 +3,9 @@
 //! that ran before is never stopped.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{page_in_ram, processor_ns, Process, References};
+use coldframe_proc::{processor_ns, Process, References};
 
 use crate::predict::bits::reader::{own_seconds, Reader};
 use crate::run::halt::Halt;
@@ -110,10 +109,6 @@ impl Reader for Family {
 
     fn processor_ns(&self, process: u32) -> u64 {
         processor_ns(process)
-    }
-
-    fn page(&self, process: u32, pages: Range<u64>) -> Option<Vec<u8>> {
-        page_in_ram(&Process::of(process), pages)
     }
 
     fn stop(&mut self) {

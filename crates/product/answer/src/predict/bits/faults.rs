@@ -43,8 +43,8 @@ pub fn faults(stretches: &[Stretch], ram: f64) -> Faults {
 }
 
 impl std::iter::Sum for Faults {
-    fn sum<I: Iterator<Item = Faults>>(all: I) -> Faults {
-        all.fold(Faults::default(), |sum, more| Faults {
+    fn sum<I: Iterator<Item = Faults>>(parts: I) -> Faults {
+        parts.fold(Faults::default(), |sum, more| Faults {
             low: sum.low + more.low,
             about: sum.about + more.about,
             high: sum.high + more.high,
@@ -105,7 +105,7 @@ const KNOWN: f64 = 0.25;
 /// The rates between looks, by RAM.
 fn rates(looks: &[Look]) -> Vec<FaultRate> {
     let mut before = Look::default();
-    let mut all: Vec<FaultRate> = Vec::new();
+    let mut rates: Vec<FaultRate> = Vec::new();
     for look in looks {
         let time = look.seconds - before.seconds;
         if time <= SPAN * look.seconds || before.spread + look.spread > KNOWN * time {
@@ -115,20 +115,20 @@ fn rates(looks: &[Look]) -> Vec<FaultRate> {
         if look.referenced_bytes >= before.referenced_bytes {
             let each_second = (pages(look.again_bytes) - pages(before.again_bytes)) / time;
             let middle = pages(before.referenced_bytes + look.referenced_bytes) / 2.0;
-            all.push(FaultRate { pages: middle, each_second, time });
+            rates.push(FaultRate { pages: middle, each_second, time });
         }
         before = *look;
     }
-    concave(&mut all);
+    concave(&mut rates);
     // A rate is that in the middle of its time. If it falls, more than half of the pages had come by then: those of a
     // parabola with the slope that the next span shows.
-    for i in 1..all.len() {
-        let (one, next) = (all[i - 1], all[i]);
-        let fall = (one.each_second - next.each_second).max(0.0) / (one.time + next.time);
-        let ahead = (fall * one.time * one.time / 4.0).min(one.each_second * one.time / 4.0);
-        all[i - 1].pages += ahead;
+    for i in 1..rates.len() {
+        let (rate, next) = (rates[i - 1], rates[i]);
+        let fall = (rate.each_second - next.each_second).max(0.0) / (rate.time + next.time);
+        let ahead = (fall * rate.time * rate.time / 4.0).min(rate.each_second * rate.time / 4.0);
+        rates[i - 1].pages += ahead;
     }
-    all
+    rates
 }
 
 /// The working set of a stationary program is concave in time: rates that rise with RAM become their mean, as in
@@ -155,10 +155,11 @@ pub fn covered<'a>(stretches: impl IntoIterator<Item = &'a Stretch>) -> f64 {
     let first = |stretch: &Stretch| {
         stretch.looks.iter().find(is_known).map_or(stretch.private_bytes, |look| look.referenced_bytes)
     };
-    let mut all: Vec<(f64, f64)> = stretches.into_iter().map(|one| (pages(first(one)), one.seconds())).collect();
-    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut left = all.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
-    let last = all.iter().find(|(_, time)| {
+    let mut firsts: Vec<(f64, f64)> =
+        stretches.into_iter().map(|stretch| (pages(first(stretch)), stretch.seconds())).collect();
+    firsts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut left = firsts.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
+    let last = firsts.iter().find(|(_, time)| {
         left -= time;
         left <= 0.0
     });
@@ -172,13 +173,13 @@ fn rate(rates: &[FaultRate], ram: f64) -> f64 {
         (_, []) => 0.0,
         (Some(0), _) | (_, [_]) => rates[0].each_second,
         (Some(i), _) => between(rates[i - 1], rates[i], ram),
-        (None, [.., one, last]) => between(*one, *last, ram).clamp(0.0, last.each_second),
+        (None, [.., before, last]) => between(*before, *last, ram).clamp(0.0, last.each_second),
     }
 }
 
-fn between(one: FaultRate, other: FaultRate, ram: f64) -> f64 {
-    let part = (ram - one.pages) / (other.pages - one.pages).max(1.0);
-    one.each_second + part * (other.each_second - one.each_second)
+fn between(low: FaultRate, high: FaultRate, ram: f64) -> f64 {
+    let part = (ram - low.pages) / (high.pages - low.pages).max(1.0);
+    low.each_second + part * (high.each_second - low.each_second)
 }
 
 /// The highest rate from this RAM on; beyond the last one, the last.

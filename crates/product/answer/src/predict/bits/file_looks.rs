@@ -61,7 +61,7 @@ mod tests {
         (looks.due, looks.spent) = (Duration::ZERO, Duration::from_secs(20));
         looks.look();
         assert_eq!(looks.due, Duration::ZERO, "looks have cost too much");
-        let own = looks.files[std::env::current_exe().unwrap().to_str().unwrap()];
-        assert!(own.code && (1..=own.mapped).contains(&own.resident), "{own:?}");
+        let code = looks.files[std::env::current_exe().unwrap().to_str().unwrap()];
+        assert!(code.code && (1..=code.mapped).contains(&code.resident), "{code:?}");
     }
 }

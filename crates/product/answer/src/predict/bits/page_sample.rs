@@ -95,12 +95,12 @@ impl PageSample {
         random: &mut Rng,
         page: impl Fn(u32, Range<u64>) -> Option<Vec<u8>>,
     ) {
-        let all: f64 = heaps.iter().map(|(_, _, bytes)| bytes).sum();
-        if all <= 0.0 {
+        let sum: f64 = heaps.iter().map(|(_, _, bytes)| bytes).sum();
+        if sum <= 0.0 {
             return;
         }
         for _ in 0..count {
-            let mut place = random.f64() * all;
+            let mut place = random.f64() * sum;
             let heap = heaps.iter().find(|(_, _, bytes)| {
                 place -= bytes;
                 place < 0.0
@@ -200,10 +200,10 @@ mod tests {
             let bytes = words.iter().enumerate().flat_map(|(i, word)| if i < kept { *word } else { 0 }.to_ne_bytes());
             bytes.collect::<Vec<u8>>()
         };
-        let (all, half, none) = (page(512), page(256), page(0));
+        let contents = [page(512), page(256), page(0)];
         pages.take(&heaps, 600, Algorithms::Lz4, &mut random, |pid, range| {
             assert_eq!(range, 1..2);
-            Some([&all, &half, &none][pid as usize - 1].clone())
+            Some(contents[pid as usize - 1].clone())
         });
         let share = pages.share(&pages.lz4).unwrap();
         assert!((0.40..0.65).contains(&share), "{share} of {} pages", pages.pages);

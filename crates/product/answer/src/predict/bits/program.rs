@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use coldframe_proc::{check, Files, Mapping, ProcError, Process, References, Rest, PAGE};
+use coldframe_proc::{check, page_in_ram, Files, Mapping, ProcError, Process, References, Rest, PAGE};
 use fastrand::Rng;
 
 use crate::predict::bits::budget::Budget;
@@ -112,7 +112,7 @@ impl ProgramWatch {
                 }
                 largest = heap.max(largest);
                 if heap >= LARGE * largest {
-                    let page = |pid, pages| watcher.reader.page(pid, pages);
+                    let page = |pid, pages| page_in_ram(&Process::of(pid), pages);
                     sample.take(&watcher.heaps, SAMPLED, Algorithms::Lz4, &mut random, page);
                 }
             }

@@ -1,6 +1,5 @@
 //! What a watcher reads of processes, and what it may do to them.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
@@ -27,9 +26,6 @@ pub(crate) trait Reader {
 
     /// Nanoseconds of its processor time.
     fn processor_ns(&self, process: u32) -> u64;
-
-    /// The first page in RAM among the first of these pages, by number.
-    fn page(&self, process: u32, pages: Range<u64>) -> Option<Vec<u8>>;
 
     /// Stops the processes, if that is allowed.
     fn stop(&mut self) {}

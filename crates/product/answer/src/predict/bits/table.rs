@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use crate::predict::bits::reader::Reader;
@@ -102,10 +101,6 @@ impl Reader for Table {
 
     fn processor_ns(&self, process: u32) -> u64 {
         (self.clock.get().as_nanos() as f64 * self.rows[&process].load) as u64
-    }
-
-    fn page(&self, _: u32, _: Range<u64>) -> Option<Vec<u8>> {
-        None
     }
 
     fn stop(&mut self) {

@@ -259,10 +259,11 @@ impl<R: Reader> Watcher<R> {
         }
         self.looked = self.reader.clock();
         // What a process ran that has ended since is not counted any more.
-        let (least, most) = (ran.saturating_sub(self.clearing_ns) as f64, self.ran_ns(&processes).max(ran) as f64);
+        let (shortest, longest) =
+            (ran.saturating_sub(self.clearing_ns) as f64, self.ran_ns(&processes).max(ran) as f64);
         count.look = Look {
-            seconds: self.last.seconds.max((least + most) / 2e9),
-            spread: (most - least) / 2e9,
+            seconds: self.last.seconds.max((shortest + longest) / 2e9),
+            spread: (longest - shortest) / 2e9,
             referenced_bytes: count.private.referenced.round() as u64,
             file_bytes: files.values().sum(),
             again_bytes: self.again.round() as u64,
@@ -327,17 +328,17 @@ impl<R: Reader> Watcher<R> {
 fn referenced_files(mapping: &Mapping, files: &mut HashMap<(String, u64, u64), u64>) {
     let counts = mapping.counts;
     if mapping.inode != 0 && counts.rss > counts.anonymous {
-        let most = files.entry((mapping.device.to_string(), mapping.inode, mapping.offset)).or_default();
-        let of_file = 1.0 - counts.anonymous as f64 / counts.rss as f64;
-        *most = (*most).max((KIB * counts.referenced as f64 * of_file) as u64);
+        let bytes = files.entry((mapping.device.to_string(), mapping.inode, mapping.offset)).or_default();
+        let unchanged = 1.0 - counts.anonymous as f64 / counts.rss as f64;
+        *bytes = (*bytes).max((KIB * counts.referenced as f64 * unchanged) as u64);
     }
 }
 
 /// Whether a stretch has shown enough of a program: `new` bytes were referenced since the look before.
 fn shows_enough(stretch: &Stretch, new: u64, first: Duration, since: Duration, clock: Duration) -> bool {
-    let (long, all) = (LOOKS * first, stretch.private_bytes as f64);
+    let (long, heap) = (LOOKS * first, stretch.private_bytes as f64);
     let referenced = stretch.looks.last().map_or(0.0, |look| look.referenced_bytes as f64);
-    let known = referenced >= ENOUGH * all || since >= long && (new as f64) < NEW * all;
+    let known = referenced >= ENOUGH * heap || since >= long && (new as f64) < NEW * heap;
     known || since >= long.max(clock / PART)
 }
 
