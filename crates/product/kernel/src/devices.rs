@@ -1,9 +1,11 @@
-//! Swap devices, made and removed: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst). A file may
-//! be in a folder of another user, who can put a link in its place at any time. So it is opened once, and what is done
-//! to it is done by that descriptor, or after a look at its inode.
+//! Swap devices, made and removed: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst). A file
+//! may be in a folder of another user, who can put a link in its place at any time. So it is opened once, and what is
+//! done to it is done by that descriptor, or after a look at its inode.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,9 +16,10 @@ use rustix::io::Errno;
 use crate::change::{Cleanup, Inode};
 use crate::cleanup::{keep, Cleanups};
 use crate::files::write;
-use crate::swap_on::{swap_off, swap_on};
 use coldframe_proc::{Tree, PAGE};
 
+/// The priority of what is used before all other swap, the highest (swapon(2)).
+pub const PRIORITY_MAX: i64 = 0x7fff;
 const CONTROL: &str = "/sys/class/zram-control";
 /// Where the tools are that a user's PATH may lack.
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -26,8 +29,8 @@ pub(crate) const ZRAM_MAX: u64 = 8 << 30;
 /// Smaller swap is not worth a device.
 const LEAST: u64 = 1 << 20;
 
-/// Makes a zram device and swaps to it. `how`: its algorithm and the most bytes of RAM that it takes; empty: lz4, without a
-/// limit. Each step is recorded at once, so that a device that is half made is removed, too.
+/// Makes a zram device and swaps to it. `how`: its algorithm and the most bytes of RAM that it takes; empty: lz4,
+/// without a limit. Each step is recorded at once, so that a device that is half made is removed, too.
 pub(crate) fn zram(tree: &Tree, size: u64, how: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let control = tree.path(CONTROL);
     if !control.is_dir() {
@@ -144,4 +147,32 @@ pub(crate) fn size(tree: &Tree, path: Option<&Path>, bytes: Option<u64>) -> u64 
         _ => ZRAM_MAX,
     };
     ram.min(room) / 4096 * 4096
+}
+
+/// The path of an open file that leads to this very file, wherever its name leads by now (`proc_pid_fd(5)`).
+fn descriptor(file: impl AsFd) -> CString {
+    CString::new(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())).expect("no byte of it is zero")
+}
+
+fn done(answer: i32) -> io::Result<()> {
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Swaps to a file or device whose first page is the head of a swap area, before all other swap.
+#[allow(unsafe_code, reason = "swapon(2) takes a path")]
+fn swap_on(file: impl AsFd) -> io::Result<()> {
+    let path = descriptor(file);
+    // SAFETY: the path lives through the call.
+    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | PRIORITY_MAX as i32) })
+}
+
+/// Ends that; its pages are loaded into RAM first.
+#[allow(unsafe_code, reason = "swapoff(2) takes a path")]
+fn swap_off(file: impl AsFd) -> io::Result<()> {
+    let path = descriptor(file);
+    // SAFETY: as above.
+    done(unsafe { libc::swapoff(path.as_ptr()) })
 }

@@ -41,14 +41,13 @@ mod processes;
 mod record;
 mod squeeze;
 mod swap;
-#[allow(unsafe_code, reason = "swapon(2) and swapoff(2) take a path")]
-mod swap_on;
 mod target;
 mod undo;
 mod version;
 
 pub use coldframe_proc::Tree;
 pub use counters::Counters;
+pub use devices::PRIORITY_MAX;
 pub use error::KernelError;
 pub use group::{join, Group};
 pub use guard::{serve, Guard};
@@ -60,7 +59,6 @@ pub use place::Place;
 pub use pressure::{machine_stall, Stall};
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
-pub use swap_on::PRIORITY_MAX;
 pub use target::{group_of, process_of};
 pub use undo::Left;
 pub use version::Version;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::swap_on::PRIORITY_MAX;
+use crate::devices::PRIORITY_MAX;
 use crate::version::Version;
 use crate::{devices, KernelError};
 use coldframe_proc::{text, SwapArea, Tree, PAGE};

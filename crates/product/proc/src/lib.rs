@@ -10,7 +10,8 @@
 //! ```
 //! Beside the parsers, `pages` finds the pages of a process and brings them in or pushes them out.
 //!
-//! Nothing here decides, waits or has a budget. What referenced bits say about less RAM is decided by `coldframe-answer`.
+//! Nothing here decides, waits or has a budget. What referenced bits say about less RAM is decided by
+//! `coldframe-answer`.
 #![warn(missing_docs)]
 
 mod access;

@@ -1,8 +1,8 @@
 //! Where the pages of another process are, and how they are brought in or pushed out.
 //!
-//! [`scan`] reads page tables (`PAGEMAP_SCAN`, Linux 6.7), [`page_in_ram`] a page. [`advise`] needs `CAP_SYS_NICE`; what it brings in lies in the swap
-//! cache, so a page that is not touched still counts as swapped. [`touch`] reads a byte of each page, which the owner may;
-//! such pages are mapped, and look used.
+//! [`scan`] reads page tables (`PAGEMAP_SCAN`, Linux 6.7), [`page_in_ram`] a page. [`advise`] needs `CAP_SYS_NICE`;
+//! what it brings in lies in the swap cache, so a page that is not touched still counts as swapped. [`touch`] reads a
+//! byte of each page, which the owner may; such pages are mapped, and look used.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -122,7 +122,8 @@ pub fn page_in_ram(process: &Process, pages: Range<u64>) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// Asks the kernel to do this with all of these pages, until `stop`. Ranges that are not mapped any more are passed over.
+/// Asks the kernel to do this with all of these pages, until `stop`. Ranges that are not mapped any more are passed
+/// over.
 pub fn advise(
     process: impl AsFd,
     pages: &[Range<u64>],

@@ -33,8 +33,8 @@ pub struct Stat {
     pub group: u32,
     /// `PF_` flags of include/linux/sched.h.
     pub flags: u32,
-    /// Ticks of a hundredth of a second that it has waited for block devices, swap among them. The kernel counts them if
-    /// `kernel.task_delayacct` is on.
+    /// Ticks of a hundredth of a second that it has waited for block devices, swap among them. The kernel counts them
+    /// if `kernel.task_delayacct` is on.
     pub delay_ticks: u64,
     /// When it began, in ticks since the machine did: another process of its number began later.
     pub began: u64,
@@ -138,9 +138,9 @@ impl Process {
         texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
     }
 
-    /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has not
-    /// become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages that were
-    /// read and never written take none: the kernel maps one page of zeros for all of them.
+    /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has
+    /// not become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages
+    /// that were read and never written take none: the kernel maps one page of zeros for all of them.
     pub fn anonymous_peak_bytes(&self) -> u64 {
         let status = text(&self.file("status"));
         let [peak, files, shared] = ["VmHWM", "RssFile", "RssShmem"].map(|name| field(&status, name).unwrap_or(0));

@@ -180,8 +180,8 @@ fn processor(cpuinfo: &str) -> String {
     named.or_else(numbers).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// The first line of `/proc/stat`, in ticks of a hundredth (`proc_stat(5)`): without idle and iowait, and without guests,
-/// which are part of `user`, too.
+/// The first line of `/proc/stat`, in ticks of a hundredth (`proc_stat(5)`): without idle and iowait, and without
+/// guests, which are part of `user`, too.
 fn busy_seconds(stat: &str) -> Option<f64> {
     let ticks: Vec<f64> = stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
     Some(ticks.iter().enumerate().filter(|(i, _)| matches!(i, 0..=2 | 5..=7)).map(|(_, n)| n / 100.0).sum())

@@ -1,7 +1,7 @@
-//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the flash,
-//! who has unused memory, and lines to paste.
+//! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the
+//! flash, who has unused memory, and lines to paste.
 
-use coldframe_answer::device::{DeviceAnswer, Life, RamSize, Swap, Trial, ZramPlan};
+use coldframe_answer::device::{DeviceAnswer, Life, RamSize, Swap, ZramPlan, ZramTrial};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
 use crate::limits::mib;
@@ -237,7 +237,7 @@ fn lines(of: &DeviceAnswer) -> String {
 }
 
 /// What a trial has shown.
-pub fn trial(of: &Trial) -> String {
+pub fn trial(of: &ZramTrial) -> String {
     let hour = |count: u64, seconds: f64| human_count((count as f64 * 3600.0 / seconds.max(1e-9)) as u64);
     let both = |number: fn(&coldframe_answer::device::trial::Counted) -> u64| {
         [&of.before, &of.after].map(|one| hour(number(one), one.seconds))
@@ -269,7 +269,7 @@ pub fn trial(of: &Trial) -> String {
         ),
     };
     let words = format!(
-        "Trial: {} of zram by {}, {} before and {} with it; {share}.",
+        "ZramTrial: {} of zram by {}, {} before and {} with it; {share}.",
         human_size(plan.disk_bytes),
         plan.algorithm,
         human_seconds(of.before.seconds),

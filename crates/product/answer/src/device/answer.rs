@@ -1,5 +1,5 @@
-//! What was watched of a device becomes its answer: the RAM that was needed, what could leave, and what less RAM costs with
-//! zram and with swap on its flash. (`sizes`).
+//! What was watched of a device becomes its answer: the RAM that was needed, what could leave, and what less RAM costs
+//! with zram and with swap on its flash. (`sizes`).
 //!
 //! Files that are read and not mapped are not in it: how much of them is needed is not seen.
 
@@ -115,7 +115,8 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
     let (memory, mut notes) = (seen.memory, Vec::new());
     let unmapped = memory.file_bytes.saturating_sub(memory.mapped_bytes);
     notes.push(format!(
-        "{} of files were in RAM that are read, not mapped: how much of them is needed is not seen ({} pages of files came back soon after they had left)",
+        "{} of files were in RAM that are read, not mapped: how much of them is needed is not seen ({} pages of files \
+             came back soon after they had left)",
         human_size(unmapped),
         seen.traffic.file_refaults
     ));
@@ -126,7 +127,8 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
         notes.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
     }
     if 2 * memory.huge_bytes > memory.own_bytes {
-        notes.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed than this says".into());
+        notes.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed \
+             than this says".into());
     }
     if seen.pages.pages == 0 {
         notes.push("No page could be read (/proc/PID/mem), so zram is not answered".into());
@@ -136,7 +138,8 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
     }
     if seen.windows.len() < 5 || cold.last().is_some_and(|(age, _)| *age < AGES[0]) {
         notes.push(
-            "Watched for a short time: an hour or a day of ordinary work says more (--for 1h, --for 24h --save FILE)"
+            "Watched for a short time: an hour or a day of ordinary work says more \
+             (--for 1h, --for 24h --save FILE)"
                 .into(),
         );
     }
@@ -194,8 +197,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// 100 MiB of the kernel's, 50 MiB of files, 300 MiB of the programs' own: 100 MiB of it all the time, 1 MiB more each
-    /// second from then on, until after 100 s 100 MiB are left that nobody uses. A page of zram takes a quarter.
+    /// 100 MiB of the kernel's, 50 MiB of files, 300 MiB of the programs' own: 100 MiB of it all the time, 1 MiB more
+    /// each second from then on, until after 100 s 100 MiB are left that nobody uses. A page of zram takes a quarter.
     fn seen() -> Seen {
         let window = |seconds: f64, mib: u64| Look {
             seconds,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   referenced bits of all processes (predict::bits) ─┐
-//!   pages at random places, compressed ───────────────┼ watch ─► Seen ─ answer, sizes ─► DeviceAnswer: words, JSON, lines
+//!   pages at random places, compressed ───────────────┼ watch ─► Seen ─ answer ─► words, JSON, lines to paste
 //!   vmstat, diskstats, pressure, mm_stat (counts) ────┘           └── --save, --from: on another machine
 //! ```
 //! Watching changes nothing but the referenced bits, which the kernel reads, too, when it looks for pages to push out.
@@ -22,7 +22,7 @@ mod watch;
 pub use crate::device::answer::DeviceAnswer;
 pub use crate::device::seen::{read, Owner, Seen};
 pub use crate::device::sizes::{Life, RamSize, Swap, ZramPlan};
-pub use crate::device::trial::{trial, Trial};
+pub use crate::device::trial::{trial, ZramTrial};
 use crate::device::watch::watch;
 pub use crate::device::watch::WatchOptions;
 use crate::error::AnswerError;
@@ -52,8 +52,8 @@ fn possible(tree: &Tree) -> Result<(), AnswerError> {
     let process = tree.own_process();
     if std::fs::read_link(process.file("ns/pid")).is_ok_and(|space| space.as_os_str() != FIRST) {
         return lacks(
-            "this is a container: only its own processes can be seen here, beside the whole machine's RAM; run it on the \
-             machine, or ask about one program: coldframe --pid N",
+            "this is a container: only its own processes can be seen here, beside the whole machine's RAM; run it on \
+             the machine, or ask about one program: coldframe --pid N",
         );
     }
     if !rustix::process::geteuid().is_root() {

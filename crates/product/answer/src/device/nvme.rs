@@ -22,8 +22,8 @@ struct Command {
 
 /// `NVME_IOCTL_ADMIN_CMD` of the same file.
 const ADMIN: libc::Ioctl = 0xc048_4e41u32 as libc::Ioctl;
-/// Get Log Page: SMART / Health Information, and its words, without one (NVM Express Base Specification 2.0, sections 5.16
-/// and 5.16.1.3).
+/// Get Log Page: SMART / Health Information, and its words, without one (NVM Express Base Specification 2.0, sections
+/// 5.16 and 5.16.1.3).
 const GET_LOG_PAGE: u32 = 2;
 const HEALTH: u32 = 2;
 const WORDS: u32 = 127;

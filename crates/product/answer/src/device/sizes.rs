@@ -1,7 +1,8 @@
 //! What less RAM costs a device, with zram and with swap on its flash.
 //!
 //! ```text
-//!   fixed = kernel + shared memory + reserve    files = mapped files referenced in a minute    private = the programs' own
+//!   fixed = kernel + shared memory + reserve
+//!   files = mapped files referenced in a minute        private = the programs' own memory
 //!   zram:  fixed + files + private - out + c out = RAM         flash:  fixed + files + private - out = RAM
 //!   pages that come back = faults with private - out bytes (`predict::bits::faults`)
 //!   stall = pages that come back x price;   to flash a day = pages that leave = pages that come back, in the long run
@@ -168,8 +169,8 @@ impl Demand<'_> {
         }
     }
 
-    /// Faults a second if so many bytes are out, and whether that is so little that the first looks show it. A stretch that a
-    /// signal cut short, or that is the short one at the end of a day, says nothing.
+    /// Faults a second if so many bytes are out, and whether that is so little that the first looks show it. A stretch
+    /// that a signal cut short, or that is the short one at the end of a day, says nothing.
     fn faults_per_second(&self, out: f64) -> (Faults, bool) {
         let stretches = &self.seen.stretches;
         let longest = stretches.iter().map(Stretch::seconds).fold(0.0, f64::max);
@@ -193,8 +194,8 @@ impl Demand<'_> {
         (more.1.and_then(years), years(more.0))
     }
 
-    /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the file
-    /// system costs of both.
+    /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the
+    /// file system costs of both.
     pub fn swappiness(&self) -> u64 {
         let time = self.sheet.and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?).0 as f64 / 1e6));
         let Some(file) = time.or(self.seen.disk_us.map(|[_, mean, _]| mean)) else { return 100 };

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What was counted without the recommended zram, and with it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Trial {
+pub struct ZramTrial {
     /// Version of this object's form.
     pub schema_version: u32,
     /// Version of coldframe.
@@ -46,12 +46,12 @@ pub struct Counted {
     pub written_bytes: u64,
 }
 
-/// Makes the zram for this RAM and the kernel's settings for it, counts as long as was watched or until a signal, and puts
-/// everything back.
+/// Makes the zram for this RAM and the kernel's settings for it, counts as long as was watched or until a signal, and
+/// puts everything back.
 ///
 /// # Errors
 /// No page could be read, there is no zram, or a setting is refused: then all is as before.
-pub fn trial(device: &DeviceAnswer, listener: &dyn Listener) -> Result<Trial, AnswerError> {
+pub fn trial(device: &DeviceAnswer, listener: &dyn Listener) -> Result<ZramTrial, AnswerError> {
     let (tree, signals) = (Tree::machine(), Signals::catch()?);
     let plan = device.sizes.first().and_then(|size| size.zram.as_ref()?.plan.clone());
     let plan = plan.ok_or_else(|| {
@@ -91,5 +91,5 @@ pub fn trial(device: &DeviceAnswer, listener: &dyn Listener) -> Result<Trial, An
         listener.warn("coldframe: the guard was killed, so the trial ends; another one puts the old settings back\n");
     }
     guard.end();
-    Ok(Trial { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), plan, before, after, zram })
+    Ok(ZramTrial { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), plan, before, after, zram })
 }

@@ -1,11 +1,11 @@
 //! Watches all processes of a machine by the referenced bits of their pages.
 //!
 //! ```text
-//!   round │ clear look │ clear look │ ... a third of it: windows │ clear   look  look    look      look  a stretch │ round ...
+//!   round │ clear look │ clear look │ ... windows: a third │ clear   look  look    look      look  a stretch │ ...
 //! ```
-//! Windows show how much is referenced in a short time, again and again. A stretch has looks at growing times, so it shows
-//! what is not referenced for long. A look reads the page tables of all processes; what it costs is measured, and looks
-//! wait until watching is a hundredth of a processor again.
+//! Windows show how much is referenced in a short time, again and again. A stretch has looks at growing times, so it
+//! shows what is not referenced for long. A look reads the page tables of all processes; what it costs is measured, and
+//! looks wait until watching is a hundredth of a processor again.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

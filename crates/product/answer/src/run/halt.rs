@@ -61,8 +61,8 @@ impl Default for Halt {
     }
 }
 
-/// Starts a program so that it goes on if its watcher is killed while it stands. Its children would stand until somebody
-/// sends them SIGCONT.
+/// Starts a program so that it goes on if its watcher is killed while it stands. Its children would stand until
+/// somebody sends them SIGCONT.
 ///
 /// # Errors
 /// The program cannot be started.

@@ -1,6 +1,6 @@
-//! A process and its descendants, to be watched. Those of a program that was started for it are stopped while their bits
-//! are cleared and counted: so their times are exact, and a working set of a tenth of a millisecond can be seen. A process
-//! that ran before is never stopped.
+//! A process and its descendants, to be watched. Those of a program that was started for it are stopped while their
+//! bits are cleared and counted: so their times are exact, and a working set of a tenth of a millisecond can be seen. A
+//! process that ran before is never stopped.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

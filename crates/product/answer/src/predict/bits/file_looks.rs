@@ -1,5 +1,5 @@
-//! The files that a program maps, looked at while it runs: how much of each is in RAM, and how much was referenced between
-//! two clearings of its bits.
+//! The files that a program maps, looked at while it runs: how much of each is in RAM, and how much was referenced
+//! between two clearings of its bits.
 
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// What was referenced between a clearing and a count.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
-    /// From the clearing to the count: processor time for a program, time of the clock for a machine. The middle of what is
-    /// possible.
+    /// From the clearing to the count: processor time for a program, time of the clock for a machine. The middle of
+    /// what is possible.
     pub seconds: f64,
     /// How far that may be off, either way: clearing and counting take time in which programs run.
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! Working sets by referenced bits: one watcher for a program and for a whole machine, and the curve from working sets to
-//! faults.
+//! Working sets by referenced bits: one watcher for a program and for a whole machine, and the curve from working sets
+//! to faults.
 //!
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
 //! bits (`/proc/PID/clear_refs`) and count them (`Referenced` in `/proc/PID/smaps`), for static programs, Go, musl,
@@ -17,8 +17,8 @@
 //! ```
 //!
 //! The bits have limits. A page whose translation stays in a processor's TLB is not noted again until the translation
-//! leaves it, so working sets are too small by at most the TLB's reach (`TLB_PAGES` pages). A huge page has one bit. If the
-//! kernel itself reclaims pages of the process, it clears bits, too.
+//! leaves it, so working sets are too small by at most the TLB's reach (`TLB_PAGES` pages). A huge page has one bit. If
+//! the kernel itself reclaims pages of the process, it clears bits, too.
 
 pub(crate) mod budget;
 pub(crate) mod everyone;

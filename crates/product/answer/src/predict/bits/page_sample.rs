@@ -85,8 +85,8 @@ fn stored(bytes: usize) -> usize {
 }
 
 impl PageSample {
-    /// Adds pages of these heaps: of a process, at a place, with so many bytes in RAM. `page`: the first in RAM among some
-    /// pages of a process.
+    /// Adds pages of these heaps: of a process, at a place, with so many bytes in RAM. `page`: the first in RAM among
+    /// some pages of a process.
     pub(crate) fn take(
         &mut self,
         heaps: &[(u32, Area, f64)],

@@ -1,5 +1,5 @@
-//! Watches a process and its descendants until they end: what of their memory they reference, how much it is, and how it
-//! compresses.
+//! Watches a process and its descendants until they end: what of their memory they reference, how much it is, and how
+//! it compresses.
 
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ pub(crate) struct Bits {
     pub huge: f64,
     /// The share of the heap that the kernel had swapped out, at most.
     pub swapped: f64,
-    /// The part of its size that a page takes in compressed RAM, on average of some of the heap's; `None`: they may not be
-    /// read.
+    /// The part of its size that a page takes in compressed RAM, on average of some of the heap's; `None`: they may not
+    /// be read.
     pub compressed: Option<f64>,
     /// Seconds that were watched, without those in which it was stopped.
     pub seconds: f64,
@@ -75,8 +75,8 @@ pub(crate) struct ProgramWatch {
 }
 
 impl ProgramWatch {
-    /// Begins to watch a process. `started`: it was started for this, and may be stopped now and then. Otherwise one whose
-    /// bits say too little is refused.
+    /// Begins to watch a process. `started`: it was started for this, and may be stopped now and then. Otherwise one
+    /// whose bits say too little is refused.
     pub fn new(root: u32, started: bool) -> Result<ProgramWatch, ProcError> {
         check(root)?;
         let (budget, first) = if started { (STARTED, STARTED_FIRST) } else { (RUNNING, RUNNING_FIRST) };
@@ -171,8 +171,8 @@ impl Observer<Family> for ProgramNotes<'_> {
     fn goes_on(&mut self, family: &mut Family) -> bool {
         let heap_bytes = (self.bits.peak_pages * PAGE as f64) as u64;
         self.ended = !family.lives() || !(self.go_on)(Watching { elapsed: family.clock(), heap_bytes });
-        // Between looks the heap may have a peak. What has a file counts as changed there, and so does a stack: what these
-        // were at the last look is taken off.
+        // Between looks the heap may have a peak. What has a file counts as changed there, and so does a stack: what
+        // these were at the last look is taken off.
         if let Some((resident, shared)) = family.pages().filter(|_| !self.ended) {
             let pages = (resident - shared).min(resident - self.others);
             self.bits.peak_pages = self.bits.peak_pages.max(pages);

@@ -1,5 +1,5 @@
-//! A table of processes in place of the kernel's files: what of its pages each references in a time. Its clock moves only
-//! when somebody waits, or when a look costs time.
+//! A table of processes in place of the kernel's files: what of its pages each references in a time. Its clock moves
+//! only when somebody waits, or when a look costs time.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -81,12 +81,16 @@ impl Reader for Table {
         self.pay();
         let ([heap, stack, swap, file], sharers) = (row.kib, row.sharers);
         let hot = ((row.working_set)(since * row.load) as u64).min(heap) / 4 * 4;
-        Some(format!(
-            "10000000-20000000 rw-p 00000000 00:00 0 [heap]\nRss: {heap} kB\nPss: {} kB\nReferenced: {hot} kB\nAnonymous: {heap} kB\nSwap: {swap} kB\n\
-             30000000-40000000 rw-p 00000000 00:00 0 [stack]\nRss: {stack} kB\nPss: {stack} kB\nReferenced: {stack} kB\nAnonymous: {stack} kB\n\
-             50000000-60000000 r-xp 00000000 fe:00 7 /bin/one\nRss: {file} kB\nPss: {file} kB\nReferenced: {file} kB\nAnonymous: 0 kB\n",
-            heap / sharers
-        ))
+        let mapping = |head: &str, [rss, pss, referenced, anonymous, swap]: [u64; 5]| {
+            let counts =
+                [("Rss", rss), ("Pss", pss), ("Referenced", referenced), ("Anonymous", anonymous), ("Swap", swap)];
+            counts.iter().fold(format!("{head}\n"), |text, (name, kib)| text + &format!("{name}: {kib} kB\n"))
+        };
+        Some(
+            mapping("10000000-20000000 rw-p 00000000 00:00 0 [heap]", [heap, heap / sharers, hot, heap, swap])
+                + &mapping("30000000-40000000 rw-p 00000000 00:00 0 [stack]", [stack, stack, stack, stack, 0])
+                + &mapping("50000000-60000000 r-xp 00000000 fe:00 7 /bin/one", [file, file, file, 0, 0]),
+        )
     }
 
     fn clear(&mut self, process: u32) -> bool {

@@ -1,9 +1,9 @@
 //! Clears and counts the referenced bits of processes in stretches, as often as its budget allows.
 //!
-//! Within a stretch, looks come at growing times. A stretch of a program ends when nearly all of its heap was referenced
-//! again, or after a part of the time so far: so there are many stretches for working sets of short times, and some for long
-//! ones. One of a machine ends at a given time. What a clearing and a look cost is measured, and they wait until this is a
-//! small part of the time again.
+//! Within a stretch, looks come at growing times. A stretch of a program ends when nearly all of its heap was
+//! referenced again, or after a part of the time so far: so there are many stretches for working sets of short times,
+//! and some for long ones. One of a machine ends at a given time. What a clearing and a look cost is measured, and they
+//! wait until this is a small part of the time again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,8 @@ const NEW: f64 = 0.001;
 /// A stretch has looks at least up to this many times the first one's time, and ends after this part of all time.
 const LOOKS: u32 = 32;
 const PART: u32 = 3;
-/// How often an observer is asked about a program: at least, at most, and as a part of the time so far; and about a machine.
+/// How often an observer is asked about a program: at least, at most, and as a part of the time so far; and about a
+/// machine.
 const TICK: Duration = Duration::from_millis(5);
 const TICK_MAX: Duration = Duration::from_millis(50);
 const TICKS: u32 = 200;
@@ -172,8 +173,8 @@ impl<R: Reader> Watcher<R> {
         self.looked.saturating_sub(self.cleared)
     }
 
-    /// Whether watching may cost more now. Of a machine, that is the next look: it must not be late because of it. The first
-    /// looks at a program wait for nothing.
+    /// Whether watching may cost more now. Of a machine, that is the next look: it must not be late because of it. The
+    /// first looks at a program wait for nothing.
     pub fn affordable(&self) -> bool {
         let next = if self.scope == Scope::Machine { self.look_cost + self.clear_cost } else { 0.0 };
         self.budget.allows(self.reader.spent_seconds() + next, self.reader.clock())
@@ -273,7 +274,8 @@ impl<R: Reader> Watcher<R> {
         Some(count)
     }
 
-    /// Waits until this time and until watching may cost more, but for the latter not after `end`. Whether watching goes on.
+    /// Waits until this time and until watching may cost more, but for the latter not after `end`. Whether watching
+    /// goes on.
     pub fn wait(&mut self, until: Duration, end: Option<Duration>, observer: &mut dyn Observer<R>) -> bool {
         while observer.goes_on(&mut self.reader) {
             let clock = self.reader.clock();
@@ -286,8 +288,8 @@ impl<R: Reader> Watcher<R> {
         false
     }
 
-    /// Looks at growing times after a clearing, until the stretch is over or the observer says no. If the processes may be
-    /// stopped, they are when it returns: what is done then takes none of their time.
+    /// Looks at growing times after a clearing, until the stretch is over or the observer says no. If the processes may
+    /// be stopped, they are when it returns: what is done then takes none of their time.
     pub fn stretch(&mut self, pace: &Pace, observer: &mut dyn Observer<R>) -> Stretch {
         let (mut stretch, mut due, mut goes_on) = (Stretch::default(), pace.first, true);
         while goes_on {
