@@ -18,7 +18,7 @@ mod api;
 mod exec;
 mod guest;
 #[allow(dead_code)] // the recorder uses the rest
-#[path = "../../../product/proc/src/image.rs"]
+#[path = "../../../product/answer/src/run/image.rs"]
 mod image;
 mod plugin;
 mod shared;

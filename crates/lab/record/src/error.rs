@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use coldframe_proc::ProgramError;
+use coldframe_answer::ProgramError;
 use coldframe_store::TraceError;
 
 #[derive(Debug, thiserror::Error)]

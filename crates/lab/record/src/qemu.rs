@@ -15,8 +15,8 @@ use crate::process::Process;
 use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;
 use crate::{wire, Level, Outcome, Progress, RecordError, Recording};
-use coldframe_proc::image::{self, Image};
-use coldframe_proc::{tool, Target};
+use coldframe_answer::run::image::{self, Image};
+use coldframe_answer::run::lookup::{tool, Target};
 
 /// Pause if there is nothing to do. The plugin may fill 16 MiB in that time, far more than it can.
 const PAUSE: Duration = Duration::from_micros(200);

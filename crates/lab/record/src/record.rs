@@ -1,6 +1,6 @@
 //! One recording.
 
-use coldframe_proc::resolve;
+use coldframe_answer::run::lookup::resolve;
 
 use crate::error::RecordError;
 use crate::qemu;

@@ -1,10 +1,12 @@
 //! Why there is no answer: what is wrong, the remedy, and the exit code.
 
+use std::path::PathBuf;
+
 use coldframe_core::policy::PolicyError;
 use coldframe_kernel::KernelError;
 use coldframe_lane::LaneError;
 use coldframe_live::LiveError;
-use coldframe_proc::{ProcError, ProgramError};
+use coldframe_proc::ProcError;
 use coldframe_sheet::SheetError;
 use coldframe_store::TraceError;
 
@@ -80,6 +82,28 @@ impl AnswerError {
             AnswerError::Unserved(_) => 3,
             AnswerError::Nothing(_) => 1,
             AnswerError::Other { code, .. } => *code,
+        }
+    }
+}
+
+/// Why a program cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum ProgramError {
+    /// It is not there.
+    #[error("{}: no such program", .0.display())]
+    NotFound(PathBuf),
+    /// It cannot be executed.
+    #[error("{}: cannot be executed: {why}", path.display())]
+    NotExecutable { path: PathBuf, why: String },
+}
+
+impl ProgramError {
+    /// The exit code, as in shells.
+    pub fn code(&self) -> u8 {
+        match self {
+            ProgramError::NotFound(_) => 127,
+            ProgramError::NotExecutable { .. } => 126,
         }
     }
 }

@@ -30,7 +30,7 @@ pub mod nothing;
 pub use bench::need::Need;
 pub use bench::verdict::Verdict;
 pub use coldframe_recording::plan::Pager;
-pub use error::AnswerError;
+pub use error::{AnswerError, ProgramError};
 pub use listener::{Listener, Silent};
 pub use predict::common::{Common, Known, DEVICE};
 pub use predict::curve::{Point, THRASHES};

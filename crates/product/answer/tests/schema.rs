@@ -1,7 +1,7 @@
 //! The schemas of all outputs of this crate are in `docs/schema`; `make schema` writes them.
 
 use coldframe_answer::bench::compared::Compared;
-use coldframe_answer::device::{Device, Seen, Trial};
+use coldframe_answer::device::{DeviceAnswer, Seen, ZramTrial};
 use coldframe_answer::machine::calibrate::Calibrated;
 use coldframe_answer::machine::doctor::Doctor;
 use coldframe_answer::nothing::Nothing;
@@ -22,9 +22,9 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("calibrate", of::<Calibrated>()),
         ("check", of::<Verdict>()),
         ("compare", of::<Compared>()),
-        ("device", of::<Device>()),
+        ("device", of::<DeviceAnswer>()),
         ("device-seen", of::<Seen>()),
-        ("device-trial", of::<Trial>()),
+        ("device-trial", of::<ZramTrial>()),
         ("doctor", of::<Doctor>()),
         ("need", of::<Need>()),
         ("nothing", of::<Nothing>()),

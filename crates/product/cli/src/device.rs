@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::device::{look, read, trial, Device, Order};
+use coldframe_answer::device::{look, read, trial, DeviceAnswer, WatchOptions};
 use coldframe_answer::run::guards;
 use coldframe_answer::AnswerError;
 use coldframe_sheet::sheet;
@@ -71,11 +71,11 @@ impl Verb<Failure> for Args {
         let seen = match self.from {
             Some(path) => read(&path)?,
             None => {
-                let order = Order { time: self.time, every: self.every, save: self.save, resume: self.resume };
-                look(&order, &listener)?
+                let options = WatchOptions { time: self.time, every: self.every, save: self.save, resume: self.resume };
+                look(&options, &listener)?
             }
         };
-        let answer = Device::of(seen, sheet.as_ref());
+        let answer = DeviceAnswer::new(seen, sheet.as_ref());
         if !self.apply {
             self.form.print(&answer, || device::words(&answer))?;
             return Ok(ExitCode::SUCCESS);

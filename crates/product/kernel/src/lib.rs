@@ -17,7 +17,7 @@
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
 //! of a group that the guard has made or whose old limit the guard knows. What killed guards leave is on record
 //! (`left_behind`).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod error;
 mod files;
@@ -44,4 +44,5 @@ pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parking::parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use squeeze::{End, Squeeze, Step, PART};
+pub use swap::devices::PRIORITY_MAX;
 pub use swap::{SwapKind, SwapSpace, Swaps};

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::group::version::Version;
 use crate::KernelError;
-use coldframe_proc::{text, SwapArea, Tree, PAGE, PRIORITY_MAX};
+use coldframe_proc::{text, SwapArea, Tree, PAGE};
 
 pub(crate) mod devices;
+
+use devices::PRIORITY_MAX;
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! Where the pages of another process are, and how they are brought in or pushed out.
 //!
-//! [`scan`] reads page tables (`PAGEMAP_SCAN`, Linux 6.7). [`advise`] needs `CAP_SYS_NICE`; what it brings in lies in
-//! the swap cache, so a page that is not touched still counts as swapped. [`touch`] reads a byte of each page, which
-//! the owner may; such pages are mapped, and look used.
+//! [`scan`] reads page tables (`PAGEMAP_SCAN`, Linux 6.7), [`page_in_ram`] a page. [`advise`] needs `CAP_SYS_NICE`;
+//! what it brings in lies in the swap cache, so a page that is not touched still counts as swapped. [`touch`] reads a
+//! byte of each page, which the owner may; such pages are mapped, and look used.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::process::Process;
@@ -104,6 +105,21 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
             return Ok(ranges);
         }
     }
+}
+
+/// The bit of a page map's entry that says that the page is in RAM (Documentation/admin-guide/mm/pagemap.rst).
+const IN_RAM: u64 = 1 << 63;
+
+/// The first page in RAM among these pages of a process, by number; `None`: there is none, or it may not be read.
+pub fn page_in_ram(process: &Process, pages: Range<u64>) -> Option<Vec<u8>> {
+    let (map, memory) = (File::open(process.file("pagemap")).ok()?, File::open(process.file("mem")).ok()?);
+    let mut entries = vec![0u8; 8 * (pages.end - pages.start) as usize];
+    let whole = map.read_at(&mut entries, 8 * pages.start).ok()? / 8;
+    let is_in_ram = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().expect("eight bytes")) & IN_RAM != 0;
+    let found = entries.chunks_exact(8).take(whole).position(is_in_ram)?;
+    let mut page = vec![0; PAGE as usize];
+    memory.read_exact_at(&mut page, (pages.start + found as u64) * PAGE).ok()?;
+    Some(page)
 }
 
 /// Asks the kernel to do this with all of these pages, until `stop`. Ranges that are not mapped any more are passed
@@ -205,5 +221,9 @@ mod tests {
         let pages: Vec<u64> = (start..start + len as u64).step_by(PAGE as usize).collect();
         touch(own, &pages, 3, &|| false).unwrap();
         assert!(touch(1 << 23, &pages, 3, &|| false).is_err());
+        let first = start / PAGE;
+        let page = page_in_ram(&Process::of(own), first + 1..first + 64).unwrap();
+        assert!(page.iter().all(|byte| *byte == 7));
+        assert_eq!(page_in_ram(&Process::of(1 << 23), first..first + 1), None);
     }
 }

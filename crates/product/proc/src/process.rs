@@ -15,6 +15,15 @@ pub struct Process {
     folder: PathBuf,
 }
 
+/// Whose referenced bits are cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum References {
+    /// Those of all pages.
+    All = 1,
+    /// Those of mappings of files.
+    Files = 3,
+}
+
 /// What is used of `/proc/PID/stat` (`proc_pid_stat(5)`); zero for a field that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stat {
@@ -180,6 +189,14 @@ impl Process {
     /// The process is gone, or another user's.
     pub fn smaps(&self) -> io::Result<String> {
         self.lossy("smaps")
+    }
+
+    /// Clears the bits that say that its pages were referenced (`proc_pid_clear_refs(5)`).
+    ///
+    /// # Errors
+    /// It has ended, is another user's, or the kernel has no such bits.
+    pub fn clear_references(&self, which: References) -> io::Result<()> {
+        std::fs::write(self.file("clear_refs"), (which as u8).to_string())
     }
 
     /// Paths may have any bytes.

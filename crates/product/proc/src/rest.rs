@@ -1,6 +1,6 @@
 //! What processes have in RAM besides their heaps, by kind: code, mapped files by name, shared memory, stacks.
 
-use crate::files::{add, is_shared, Files};
+use crate::files::{add_files, is_shared, Files};
 use crate::maps::{mappings, Mapping};
 use crate::process::Process;
 
@@ -31,9 +31,10 @@ impl Rest {
         rest
     }
 
-    pub(crate) fn add(&mut self, mappings: &[Mapping], without: &[&str]) {
+    /// Adds what a process maps now.
+    pub fn add(&mut self, mappings: &[Mapping], without: &[&str]) {
         let counts = |mapping: &&Mapping| !without.iter().any(|word| mapping.name.contains(word));
-        add(&mut self.files, &mappings.iter().filter(counts).copied().collect::<Vec<_>>());
+        add_files(&mut self.files, &mappings.iter().filter(counts).copied().collect::<Vec<_>>());
         let text = |mapping: &&Mapping| mapping.inode != 0 && mapping.rights.contains('x');
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
         self.texts.extend(mappings.iter().filter(text).map(|mapping| (mapping.start, mapping.end, name(mapping.name))));

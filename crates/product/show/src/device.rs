@@ -1,7 +1,7 @@
 //! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the
 //! flash, who has unused memory, and lines to paste.
 
-use coldframe_answer::device::{Device, Life, Plan, Size, Swap, Trial};
+use coldframe_answer::device::{DeviceAnswer, Life, RamSize, Swap, ZramPlan, ZramTrial};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
 use crate::limits::mib;
@@ -15,14 +15,14 @@ const ROOM: f64 = 1.1;
 const DAY: f64 = 86_400.0;
 
 /// All of it.
-pub fn words(device: &Device) -> String {
+pub fn words(device: &DeviceAnswer) -> String {
     let mut text = watched(device) + "\n" + &needed(device) + "\n" + &sizes(device);
     text += &format!("\n{}", owners(device));
     text += &device.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect::<String>();
     text + "\n" + &lines(device)
 }
 
-fn watched(device: &Device) -> String {
+fn watched(device: &DeviceAnswer) -> String {
     let seen = &device.seen;
     let watch_share = 100.0 * seen.own_seconds / seen.seconds.max(1e-9);
     let time = human_seconds(seen.seconds);
@@ -38,7 +38,7 @@ fn watched(device: &Device) -> String {
     )
 }
 
-fn needed(device: &Device) -> String {
+fn needed(device: &DeviceAnswer) -> String {
     let size = human_size;
     let mut text = device.needed_bytes.map_or(
         "RAM that was needed: watched for too short a time.\n".into(),
@@ -85,7 +85,7 @@ fn needed(device: &Device) -> String {
     text
 }
 
-fn sizes(device: &Device) -> String {
+fn sizes(device: &DeviceAnswer) -> String {
     let row = |ram: u64, swap: &Swap| {
         let plan = swap.plan.as_ref();
         let kind = plan.map_or("flash".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
@@ -101,7 +101,7 @@ fn sizes(device: &Device) -> String {
         };
         vec![human_size(ram), kind, out, waits, written, life]
     };
-    let rows = |size: &Size| {
+    let rows = |size: &RamSize| {
         let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, swap));
         zram.into_iter().chain([row(size.ram_bytes, &size.flash)]).collect::<Vec<_>>()
     };
@@ -183,7 +183,7 @@ fn years((low, high): Life) -> String {
     }
 }
 
-fn owners(device: &Device) -> String {
+fn owners(device: &DeviceAnswer) -> String {
     let kept = device.seen.owners.iter().filter(|owner| owner.cold_bytes >= UNUSED_LEAST);
     let rows: Vec<_> = kept
         .map(|owner| {
@@ -206,11 +206,11 @@ fn owners(device: &Device) -> String {
 }
 
 /// Settings to paste.
-fn lines(device: &Device) -> String {
+fn lines(device: &DeviceAnswer) -> String {
     let Some(plan) = device.sizes.first().and_then(|size| size.zram.as_ref()?.plan.as_ref()) else {
         return String::new();
     };
-    let Plan { disk_bytes, algorithm, limit_bytes, .. } = plan;
+    let ZramPlan { disk_bytes, algorithm, limit_bytes, .. } = plan;
     let (size, limit) = (mib(*disk_bytes), mib(*limit_bytes));
     let disks = device
         .seen
@@ -243,7 +243,7 @@ fn lines(device: &Device) -> String {
 }
 
 /// What a trial has shown.
-pub fn trial(trial: &Trial) -> String {
+pub fn trial(trial: &ZramTrial) -> String {
     let hour = |count: u64, seconds: f64| human_count((count as f64 * 3600.0 / seconds.max(1e-9)) as u64);
     let both = |number: fn(&coldframe_answer::device::trial::Counted) -> u64| {
         [&trial.before, &trial.after].map(|phase| hour(number(phase), phase.seconds))
@@ -275,7 +275,7 @@ pub fn trial(trial: &Trial) -> String {
         ),
     };
     let words = format!(
-        "Trial: {} of zram by {}, {} before and {} with it; {share}.",
+        "ZramTrial: {} of zram by {}, {} before and {} with it; {share}.",
         human_size(plan.disk_bytes),
         plan.algorithm,
         human_seconds(trial.before.seconds),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_kernel::{SwapKind, Swaps, Tree};
 use coldframe_live::Options;
-use coldframe_proc::{FileLooks, Process};
+use coldframe_proc::Process;
 use coldframe_recording::span::PAGE;
 use rustix::fs::{fadvise, Advice};
 
@@ -20,6 +20,7 @@ use super::plan::Runner;
 use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
 use crate::listener::Silent;
+use crate::predict::bits::file_looks::FileLooks;
 use crate::run::by_kernel::ready_here;
 use crate::run::child::{below_since, Care, Child, Signals, Why};
 use crate::run::order::{Order, Program};
@@ -79,7 +80,7 @@ impl Bench<'_> {
         let child = Child::start(command, &self.program[0])?;
         let (id, peak) = (child.id(), AtomicU64::new(0));
         let process = Process::of(id);
-        let files = Mutex::new((!self.files_known).then(|| FileLooks::of(id)));
+        let files = Mutex::new((!self.files_known).then(|| FileLooks::new(id)));
         let look = || {
             peak.fetch_max(process.anonymous_peak_bytes(), Relaxed);
             files.lock().unwrap().iter_mut().for_each(FileLooks::look);

@@ -3,16 +3,18 @@
 use std::fs::File;
 
 use coldframe_kernel::machine_stall;
-use coldframe_proc::{nvme_used_percent, text, Tree, PAGE};
+use coldframe_proc::{text, Tree, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::device::nvme::nvme_used_percent;
 
 /// Bytes of a sector in the kernel's counts (Documentation/block/stat.rst).
 const SECTOR: u64 = 512;
 
 /// Where the machine's RAM was (`/proc/meminfo`), in bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
+pub struct MachineMemory {
     /// All RAM that the kernel has.
     pub total_bytes: u64,
     /// Free.
@@ -37,30 +39,30 @@ pub struct Memory {
     pub huge_bytes: u64,
 }
 
-impl Memory {
+impl MachineMemory {
     /// Now.
-    pub(crate) fn now(tree: &Tree) -> Memory {
-        let of = |name| tree.meminfo(name);
-        let shared = of("Shmem");
-        let (total, free, own) = (of("MemTotal"), of("MemFree"), of("AnonPages"));
-        let file = (of("Cached") + of("Buffers") + of("SwapCached")).saturating_sub(shared);
+    pub(crate) fn now(tree: &Tree) -> MachineMemory {
+        let field = |name| tree.meminfo(name);
+        let shared = field("Shmem");
+        let (total, free, private) = (field("MemTotal"), field("MemFree"), field("AnonPages"));
+        let file = (field("Cached") + field("Buffers") + field("SwapCached")).saturating_sub(shared);
         let (reclaimable, compressed) =
-            (of("SReclaimable"), zrams(tree).iter().map(|one| one.ram_bytes).sum::<u64>() + of("Zswap"));
-        let known = free + own + file + shared + reclaimable + compressed;
+            (field("SReclaimable"), zrams(tree).iter().map(|zram| zram.ram_bytes).sum::<u64>() + field("Zswap"));
+        let known = free + private + file + shared + reclaimable + compressed;
         let watermark = tree.text("/proc/sys/vm/min_free_kbytes").parse::<u64>().unwrap_or(0) * 1024;
-        Memory {
+        MachineMemory {
             total_bytes: total,
             free_bytes: free,
-            own_bytes: own,
+            own_bytes: private,
             file_bytes: file,
-            mapped_bytes: of("Mapped"),
+            mapped_bytes: field("Mapped"),
             shared_bytes: shared,
             reclaimable_bytes: reclaimable,
             kernel_bytes: total.saturating_sub(known),
             compressed_bytes: compressed,
             // The high watermark, to which the kernel frees, is one and a half times the lowest (mm/page_alloc.c).
             reserve_bytes: watermark * 3 / 2,
-            huge_bytes: of("AnonHugePages"),
+            huge_bytes: field("AnonHugePages"),
         }
     }
 }
@@ -81,17 +83,17 @@ pub struct Zram {
 /// All compressed devices that have data.
 pub(crate) fn zrams(tree: &Tree) -> Vec<Zram> {
     let swaps = tree.swap_areas().into_iter().filter(|area| area.is_zram());
-    let of = |path: String| {
+    let zram = |path: String| {
         let name = path.trim_start_matches("/dev/").to_string();
         let folder = format!("/sys/block/{name}");
         let stat = tree.text(format!("{folder}/mm_stat"));
-        let number = |at| stat.split_whitespace().nth(at).and_then(|word| word.parse().ok()).unwrap_or(0);
-        let all = tree.text(format!("{folder}/comp_algorithm"));
+        let number = |word| stat.split_whitespace().nth(word).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let algorithms = tree.text(format!("{folder}/comp_algorithm"));
         // The one in use is in brackets.
-        let algorithm = all.split(['[', ']']).nth(1).unwrap_or(&all).to_string();
+        let algorithm = algorithms.split(['[', ']']).nth(1).unwrap_or(&algorithms).to_string();
         Zram { name, algorithm, data_bytes: number(0), ram_bytes: number(2) }
     };
-    swaps.map(|area| of(area.name)).collect()
+    swaps.map(|area| zram(area.name)).collect()
 }
 
 /// A disk.
@@ -115,22 +117,23 @@ pub struct Disk {
 pub(crate) fn disks(tree: &Tree) -> Vec<Disk> {
     let folder = std::fs::read_dir(tree.path("/sys/block")).into_iter().flatten().flatten();
     let names = folder.filter_map(|entry| entry.file_name().into_string().ok());
-    let of = |name: String| {
-        let at = format!("/sys/block/{name}");
-        let stat = tree.text(format!("{at}/stat"));
-        let number = |at| stat.split_whitespace().nth(at).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    let disk = |name: String| {
+        let folder = format!("/sys/block/{name}");
+        let stat = tree.text(format!("{folder}/stat"));
+        let number = |word| stat.split_whitespace().nth(word).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         // Disks on other disks have no device below them.
-        tree.path(format!("{at}/device")).exists().then(|| Disk {
-            size_bytes: tree.text(format!("{at}/size")).parse::<u64>().unwrap_or(0) * SECTOR,
+        tree.path(format!("{folder}/device")).exists().then(|| Disk {
+            size_bytes: tree.text(format!("{folder}/size")).parse::<u64>().unwrap_or(0) * SECTOR,
             read_bytes: number(2) * SECTOR,
             written_bytes: number(6) * SECTOR,
-            used_percent: life_used(&text(&tree.path(format!("{at}/device/life_time")))).or_else(|| nvme(tree, &name)),
+            used_percent: life_used(&text(&tree.path(format!("{folder}/device/life_time"))))
+                .or_else(|| nvme(tree, &name)),
             name,
         })
     };
-    let mut all: Vec<Disk> = names.filter_map(of).filter(|disk| disk.size_bytes > 0).collect();
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    all
+    let mut disks: Vec<Disk> = names.filter_map(disk).filter(|disk| disk.size_bytes > 0).collect();
+    disks.sort_by(|a, b| a.name.cmp(&b.name));
+    disks
 }
 
 fn nvme(tree: &Tree, name: &str) -> Option<[u64; 2]> {
@@ -141,8 +144,8 @@ fn nvme(tree: &Tree, name: &str) -> Option<[u64; 2]> {
 /// `0x01 0x02`: of both kinds of memory, the more worn one.
 fn life_used(text: &str) -> Option<[u64; 2]> {
     let value = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
-    let most = text.split_whitespace().filter_map(value).filter(|value| (1..=11).contains(value)).max()?;
-    Some([10 * (most - 1), (10 * most).min(100)])
+    let tenth = text.split_whitespace().filter_map(value).filter(|value| (1..=11).contains(value)).max()?;
+    Some([10 * (tenth - 1), (10 * tenth).min(100)])
 }
 
 /// What moved in a time.
@@ -186,14 +189,14 @@ impl Traffic {
         self.with(more, |a, b| a + b)
     }
 
-    fn with(self, other: Traffic, of: fn(u64, u64) -> u64) -> Traffic {
+    fn with(self, other: Traffic, join: fn(u64, u64) -> u64) -> Traffic {
         Traffic {
-            swapped_in: of(self.swapped_in, other.swapped_in),
-            swapped_out: of(self.swapped_out, other.swapped_out),
-            major_faults: of(self.major_faults, other.major_faults),
-            file_refaults: of(self.file_refaults, other.file_refaults),
-            killed: of(self.killed, other.killed),
-            waited_us: self.waited_us.map(|us| of(us, other.waited_us.unwrap_or(0))),
+            swapped_in: join(self.swapped_in, other.swapped_in),
+            swapped_out: join(self.swapped_out, other.swapped_out),
+            major_faults: join(self.major_faults, other.major_faults),
+            file_refaults: join(self.file_refaults, other.file_refaults),
+            killed: join(self.killed, other.killed),
+            waited_us: self.waited_us.map(|us| join(us, other.waited_us.unwrap_or(0))),
         }
     }
 
@@ -205,8 +208,8 @@ impl Traffic {
 
 /// The disks' counts from a start to an end, and what was known before.
 pub(crate) fn moved(start: &[Disk], end: Vec<Disk>, before: &[Disk]) -> Vec<Disk> {
-    let find = |all: &[Disk], name: &str| all.iter().find(|disk| disk.name == name).cloned().unwrap_or_default();
-    let of = |disk: Disk| {
+    let find = |disks: &[Disk], name: &str| disks.iter().find(|disk| disk.name == name).cloned().unwrap_or_default();
+    let moved = |disk: Disk| {
         let (start, before) = (find(start, &disk.name), find(before, &disk.name));
         Disk {
             read_bytes: before.read_bytes + disk.read_bytes.saturating_sub(start.read_bytes),
@@ -214,7 +217,7 @@ pub(crate) fn moved(start: &[Disk], end: Vec<Disk>, before: &[Disk]) -> Vec<Disk
             ..disk
         }
     };
-    end.into_iter().map(of).collect()
+    end.into_iter().map(moved).collect()
 }
 
 #[cfg(test)]
@@ -239,7 +242,7 @@ mod tests {
             "MemTotal: 1000 kB\nMemFree: 100 kB\nAnonPages: 400 kB\nCached: 250 kB\nBuffers: 10 kB\nSwapCached: 0 kB\n\
                     Shmem: 50 kB\nMapped: 90 kB\nSReclaimable: 40 kB\nAnonHugePages: 0 kB\n";
         let (_folder, tree) = tree(&[("proc/meminfo", text), ("proc/sys/vm/min_free_kbytes", "8\n")]);
-        let memory = Memory::now(&tree);
+        let memory = MachineMemory::now(&tree);
         // 1000 - 100 - 400 - (250 + 10 - 50) - 50 - 40.
         assert_eq!((memory.file_bytes, memory.kernel_bytes, memory.reserve_bytes), (210 << 10, 200 << 10, 12 << 10));
     }
@@ -266,7 +269,7 @@ mod tests {
     #[test]
     fn zram_has_its_algorithm_in_brackets_and_traffic_is_a_difference() {
         let files = [
-            ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 100 8 100\n"),
+            ("proc/swaps", "Filename Type RamSize Used Priority\n/dev/zram0 partition 100 8 100\n"),
             ("sys/block/zram0/mm_stat", "8192 2000 4096 0 4096 0 0 0\n"),
             ("sys/block/zram0/comp_algorithm", "lzo lzo-rle [zstd]\n"),
             ("proc/vmstat", "pswpin 5\npswpout 7\npgmajfault 9\n"),

@@ -2,9 +2,9 @@
 //! which size, or swap on its flash, costs in less RAM.
 //!
 //! ```text
-//!   smaps of all processes, cleared bits (watch) ─┐
-//!   pages at random places, compressed (pages) ───┼─► Seen ─ answer ─► Device: words, JSON, lines to paste
-//!   vmstat, diskstats, pressure, mm_stat (counts) ┘     └── --save, --from: on another machine
+//!   referenced bits of all processes (predict::bits) ─┐
+//!   pages at random places, compressed ───────────────┼ watch ─► Seen ─ answer ─► words, JSON, lines to paste
+//!   vmstat, diskstats, pressure, mm_stat (counts) ────┘           └── --save, --from: on another machine
 //! ```
 //! Watching changes nothing but the referenced bits, which the kernel reads, too, when it looks for pages to push out.
 
@@ -12,17 +12,19 @@ use coldframe_proc::Tree;
 
 mod answer;
 pub mod counts;
-pub mod pages;
+#[allow(unsafe_code, reason = "it asks a drive by ioctl")]
+mod nvme;
 mod seen;
 mod sizes;
 pub mod trial;
 mod watch;
 
-pub use crate::device::answer::{Device, Life, Plan, Size, Swap};
-pub use crate::device::seen::{read, Look, Owner, Seen, Stretch, Window};
-pub use crate::device::trial::{trial, Trial};
+pub use crate::device::answer::DeviceAnswer;
+pub use crate::device::seen::{read, Owner, Seen};
+pub use crate::device::sizes::{Life, RamSize, Swap, ZramPlan};
+pub use crate::device::trial::{trial, ZramTrial};
 use crate::device::watch::watch;
-pub use crate::device::watch::Order;
+pub use crate::device::watch::WatchOptions;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 
@@ -30,15 +32,15 @@ use crate::listener::Listener;
 ///
 /// # Errors
 /// Not root, a container, a kernel without referenced bits, or a file that cannot be written or read.
-pub fn look(order: &Order, listener: &dyn Listener) -> Result<Seen, AnswerError> {
+pub fn look(options: &WatchOptions, listener: &dyn Listener) -> Result<Seen, AnswerError> {
     let tree = Tree::machine();
     possible(&tree)?;
-    let before = match (&order.save, order.resume) {
+    let before = match (&options.save, options.resume) {
         (Some(path), true) if path.exists() => read(path)?,
         (None, true) => return Err(AnswerError::usage("--resume goes on with the file of --save; give --save FILE")),
         _ => Seen::default(),
     };
-    watch(&tree, order, before, listener)
+    watch(&tree, options, before, listener)
 }
 
 /// The number of the first namespace of processes (`PROC_PID_INIT_INO` of include/linux/proc_ns.h).
@@ -47,18 +49,18 @@ const FIRST: &str = "pid:[4026531836]";
 /// Whether all processes of a machine can be seen here.
 fn possible(tree: &Tree) -> Result<(), AnswerError> {
     let lacks = |message: &str| Err(AnswerError::new(4, message));
-    let own = tree.own_process();
-    if std::fs::read_link(own.file("ns/pid")).is_ok_and(|space| space.as_os_str() != FIRST) {
+    let process = tree.own_process();
+    if std::fs::read_link(process.file("ns/pid")).is_ok_and(|space| space.as_os_str() != FIRST) {
         return lacks(
-            "this is a container: only its own processes can be seen here, beside the whole machine's RAM; run it on the \
-             machine, or ask about one program: coldframe --pid N",
+            "this is a container: only its own processes can be seen here, beside the whole machine's RAM; run it on \
+             the machine, or ask about one program: coldframe --pid N",
         );
     }
     if !rustix::process::geteuid().is_root() {
         return lacks("only root may read the page tables of all processes: sudo coldframe device");
     }
-    if std::fs::write(own.file("clear_refs"), "1").is_err()
-        || !own.smaps().is_ok_and(|text| text.contains("Referenced:"))
+    if std::fs::write(process.file("clear_refs"), "1").is_err()
+        || !process.smaps().is_ok_and(|text| text.contains("Referenced:"))
     {
         return lacks("this kernel has no referenced bits for programs; it needs CONFIG_PROC_PAGE_MONITOR");
     }

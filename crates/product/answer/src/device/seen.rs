@@ -6,9 +6,10 @@ use coldframe_proc::Tree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::device::counts::{Disk, Memory, Traffic, Zram};
-use crate::device::pages::Pages;
+use crate::device::counts::{Disk, MachineMemory, Traffic, Zram};
 use crate::error::AnswerError;
+use crate::predict::bits::look::{Look, Stretch};
+use crate::predict::bits::page_sample::PageSample;
 
 /// Version of the form of [`Seen`].
 const SEEN_VERSION: u32 = 1;
@@ -31,15 +32,15 @@ pub struct Seen {
     /// The most processes.
     pub processes: u64,
     /// The machine's memory when it was fullest.
-    pub memory: Memory,
+    pub memory: MachineMemory,
     /// Short times between a clearing and a look, in order.
-    pub windows: Vec<Window>,
+    pub windows: Vec<Look>,
     /// Long ones.
     pub stretches: Vec<Stretch>,
     /// Who had the memory at the end of the last long one, most unused first.
     pub owners: Vec<Owner>,
     /// How pages of it compress.
-    pub pages: Pages,
+    pub pages: PageSample,
     /// What moved meanwhile.
     pub traffic: Traffic,
     /// The swap that was on: names and bytes, and those in use.
@@ -52,36 +53,6 @@ pub struct Seen {
     pub zram: bool,
     /// What a page costs that comes back from the disk: least, mean and most, in microseconds; null: not measured.
     pub disk_us: Option<[f64; 3]>,
-}
-
-/// What was referenced in a window.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Window {
-    /// From the clearing to the look.
-    pub seconds: f64,
-    /// Bytes of the programs' own memory.
-    pub own_bytes: u64,
-    /// Bytes of files that are mapped.
-    pub file_bytes: u64,
-}
-
-/// A long time after a clearing.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Stretch {
-    /// The programs' own memory, in RAM and swap.
-    pub own_bytes: u64,
-    /// In order of time.
-    pub looks: Vec<Look>,
-}
-
-/// What was referenced since the clearing.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Look {
-    /// That, and for how long.
-    #[serde(flatten)]
-    pub window: Window,
-    /// Of the programs' own, bytes that were there before: they would have had to come back.
-    pub again_bytes: u64,
 }
 
 /// Processes that stand for one thing: those of a unit, or of the same name.
@@ -146,7 +117,7 @@ mod tests {
         let path = folder.path().join("a.json");
         let mut seen = Seen {
             seconds: 2.5,
-            windows: vec![Window { seconds: 1.0, own_bytes: 7, file_bytes: 8 }],
+            windows: vec![Look { seconds: 1.0, referenced_bytes: 7, file_bytes: 8, ..Look::default() }],
             ..Seen::default()
         };
         seen.begin(&Tree::machine());

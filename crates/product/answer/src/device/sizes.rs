@@ -1,14 +1,28 @@
-//! What less RAM costs a device, with zram and with swap on its flash (the equations are in `device_answer`).
+//! What less RAM costs a device, with zram and with swap on its flash.
+//!
+//! ```text
+//!   fixed = kernel + shared memory + reserve
+//!   files = mapped files referenced in a minute        private = the programs' own memory
+//!   zram:  fixed + files + private - out + c out = RAM         flash:  fixed + files + private - out = RAM
+//!   pages that come back = faults with private - out bytes (`predict::bits::faults`)
+//!   stall = pages that come back x price;   to flash a day = pages that leave = pages that come back, in the long run
+//! ```
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_proc::PAGE;
 use coldframe_sheet::flash::{self, Moved};
 use coldframe_sheet::sheet::Sheet;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::device::answer::{Device, Life, Plan, Size, Swap, DAY};
-use crate::device::pages::Packed;
-use crate::device::seen::Stretch;
+use crate::device::counts::Disk;
+use crate::device::seen::Seen;
+use crate::predict::bits::faults::{covered, in_stretch, Faults};
+use crate::predict::bits::look::Stretch;
+use crate::predict::bits::page_sample::Compression;
 
+/// Seconds of a day.
+pub(crate) const DAY: f64 = 86_400.0;
 /// Room in a zram for more than was seen; and its sizes are multiples of this.
 const ROOM: f64 = 1.25;
 const STEP: u64 = 16 << 20;
@@ -19,14 +33,81 @@ const ZSTD_STALL: f64 = 0.01;
 /// A device that waits for a larger part of the time cannot be used.
 const STALL_MAX: f64 = 0.2;
 
-impl Device {
-    pub(crate) fn size(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Size {
+/// A size of RAM.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct RamSize {
+    /// It.
+    pub ram_bytes: u64,
+    /// With compressed RAM; null: no page could be read.
+    pub zram: Option<Swap>,
+    /// With swap on the flash.
+    pub flash: Swap,
+}
+
+/// What swap holds and costs at a size of RAM.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Swap {
+    /// Bytes of pages that have to leave RAM.
+    pub out_bytes: u64,
+    /// Whether the rest fits.
+    pub fits: bool,
+    /// The zram to make for it.
+    pub plan: Option<ZramPlan>,
+    /// Pages that come back a second: at least, about, and at most; the last is null: more than was watched shows.
+    pub back_per_second: (f64, f64, Option<f64>),
+    /// The part of the time for which some process waits: at least and at most.
+    pub stall: (f64, Option<f64>),
+    /// Bytes to the flash a day, in addition to what is written now: at least, about and at most.
+    pub written_a_day: (f64, f64, Option<f64>),
+    /// The flash's life with all writes.
+    pub life: Life,
+    /// Joules of the flash for that, a day; null: its sheet has no energies.
+    pub joules_a_day: Option<f64>,
+}
+
+/// A compressed device.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct ZramPlan {
+    /// Its size: the most bytes of pages in it.
+    pub disk_bytes: u64,
+    /// `lz4` or `zstd`.
+    pub algorithm: String,
+    /// The part of its size that a page takes.
+    pub share: f64,
+    /// The most RAM that it may take.
+    pub limit_bytes: u64,
+}
+
+/// Years until the flash is worn: at least and at most; null: not known.
+pub type Life = (Option<f64>, Option<f64>);
+
+/// What a device needs, whatever its RAM, and its flash.
+#[derive(Clone, Copy)]
+pub(crate) struct Demand<'a> {
+    pub seen: &'a Seen,
+    /// The kernel's and shared memory.
+    pub fixed_bytes: u64,
+    /// Mapped files that were referenced in a minute.
+    pub files_bytes: u64,
+    /// The programs' own memory, in RAM and in swap, at most.
+    pub private_bytes: u64,
+    /// Of that, bytes that were not referenced for a minute.
+    pub unused_bytes: u64,
+    /// The disk, and the bytes that are written to it a day now.
+    pub disk: Option<&'a Disk>,
+    pub written_a_day: Option<f64>,
+    pub sheet: Option<&'a Sheet>,
+}
+
+impl Demand<'_> {
+    /// What this much RAM costs.
+    pub fn with_ram(&self, ram_bytes: u64) -> RamSize {
         let pages = &self.seen.pages;
         let (zstd, lz4) = (self.zram(ram_bytes, "zstd", &pages.zstd), self.zram(ram_bytes, "lz4", &pages.lz4));
         let longest = |swap: &Swap| swap.stall.1.unwrap_or(f64::INFINITY);
         let faster = |lz4: &Swap, zstd: &Swap| longest(zstd) > ZSTD_STALL && longest(lz4) < longest(zstd);
         let zram = zstd.zip(lz4).map(|(zstd, lz4)| if lz4.fits && faster(&lz4, &zstd) { lz4 } else { zstd });
-        Size { ram_bytes, zram, flash: self.flash(ram_bytes, sheet) }
+        RamSize { ram_bytes, zram, flash: self.flash(ram_bytes) }
     }
 
     /// What is left for the programs' own memory.
@@ -35,59 +116,53 @@ impl Device {
         ram_bytes as f64 - (self.fixed_bytes + self.files_bytes) as f64 - reserve
     }
 
-    fn zram(&self, ram_bytes: u64, algorithm: &str, packed: &Packed) -> Option<Swap> {
-        let share = self.seen.pages.share(packed)?.clamp(0.001, 1.0);
-        let (own, room) = (self.own_bytes as f64, self.room(ram_bytes));
-        let out = ((own - room) / (1.0 - share).max(1e-9)).max(0.0);
-        let (pack, unpack) = self.seen.pages.mean_us(packed);
+    fn zram(&self, ram_bytes: u64, algorithm: &str, compression: &Compression) -> Option<Swap> {
+        let share = self.seen.pages.share(compression)?.clamp(0.001, 1.0);
+        let (private, room) = (self.private_bytes as f64, self.room(ram_bytes));
+        let out = ((private - room) / (1.0 - share).max(1e-9)).max(0.0);
+        let (pack, unpack) = self.seen.pages.mean_us(compression);
         let touch = self.seen.pages.touch_us;
         // What leaves goes to make room for what comes back: the same time, if a processor has none to spare.
         let (low, high) = (unpack + touch, 2.0 * (unpack + pack + touch));
-        let unused = self.cold.first().map_or(0, |(_, bytes)| *bytes) as f64;
-        let disk = (out.min(own) * ROOM).max(unused).max(1.0);
+        let disk = (out.min(private) * ROOM).max(self.unused_bytes as f64).max(1.0);
         let disk_bytes = (disk as u64).next_multiple_of(STEP);
         let limit_bytes = ((disk_bytes as f64 * share * ROOM) as u64).next_multiple_of(1 << 20);
-        let plan = Some(Plan { disk_bytes, algorithm: algorithm.into(), share, limit_bytes });
-        let swap = self.swap(out, own, (low, high));
-        Some(Swap { plan, life: self.life, ..swap })
+        let plan = Some(ZramPlan { disk_bytes, algorithm: algorithm.into(), share, limit_bytes });
+        let swap = self.swap(out, (low, high));
+        Some(Swap { plan, life: self.life((0.0, Some(0.0))), ..swap })
     }
 
-    fn flash(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Swap {
-        let (own, room) = (self.own_bytes as f64, self.room(ram_bytes));
-        let times = sheet
+    fn flash(&self, ram_bytes: u64) -> Swap {
+        let times = self
+            .sheet
             .and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?, sheet.program().unwrap_or(Ps(0)))));
         let us = |time: Ps| time.0 as f64 / 1e6;
         let measured = self.seen.disk_us.map(|[low, _, high]| (low, high));
         let price =
             times.map(|(load, program)| (us(load), us(load + program))).or(measured).unwrap_or((0.0, f64::INFINITY));
-        let mut swap = self.swap((own - room).max(0.0), own, price);
+        let mut swap = self.swap((self.private_bytes as f64 - self.room(ram_bytes)).max(0.0), price);
         let written = |back: f64| back * PAGE as f64 * DAY;
         let (low, about, high) = swap.back_per_second;
         swap.written_a_day = (written(low), written(about), high.map(written));
-        swap.life = self.life_with(sheet, (swap.written_a_day.0, swap.written_a_day.2));
-        swap.joules_a_day = sheet.and_then(|sheet| joules(sheet, swap.written_a_day.1));
+        swap.life = self.life((swap.written_a_day.0, swap.written_a_day.2));
+        swap.joules_a_day = self.sheet.and_then(|sheet| joules(sheet, swap.written_a_day.1));
         swap
     }
 
     /// `price`: microseconds for a page that comes back, at least and at most.
-    fn swap(&self, out: f64, own: f64, (cheap, dear): (f64, f64)) -> Swap {
+    fn swap(&self, out: f64, (cheap, dear): (f64, f64)) -> Swap {
         if out <= 0.0 {
             let (back_per_second, stall) = ((0.0, 0.0, Some(0.0)), (0.0, Some(0.0)));
             return Swap { fits: true, back_per_second, stall, ..Swap::default() };
         }
-        // A signal cuts a stretch short, and one at the end of a day may be short.
-        let seconds = |stretch: &&Stretch| stretch.looks.last().map_or(0.0, |look| look.window.seconds);
-        let longest = self.seen.stretches.iter().map(|stretch| seconds(&stretch)).fold(0.0, f64::max);
-        let long = self.seen.stretches.iter().filter(|stretch| 2.0 * seconds(stretch) >= longest);
-        let all: Vec<_> = long.map(|stretch| back(stretch, stretch.own_bytes as f64 - out)).collect();
-        let mean = |of: &dyn Fn(&(f64, f64, Option<f64>)) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
-        let high = all.iter().all(|one| one.2.is_some()).then(|| mean(&|one| one.2.unwrap_or(0.0)));
-        let (low, about) = if all.is_empty() { (0.0, 0.0) } else { (mean(&|one| one.0), mean(&|one| one.1)) };
+        let (Faults { low, about, high }, known) = self.faults_per_second(out);
+        let high = known.then_some(high);
         let longest = high.map(|high| high * dear / 1e6).filter(|stall| stall.is_finite());
+        let private = self.private_bytes as f64;
         // An unknown most: more than was watched shows.
-        let fits = out < own && longest.is_some_and(|stall| stall < STALL_MAX) && !all.is_empty();
+        let fits = out < private && longest.is_some_and(|stall| stall < STALL_MAX);
         Swap {
-            out_bytes: out.min(own) as u64,
+            out_bytes: out.min(private) as u64,
             fits,
             back_per_second: (low, about, high),
             stall: (low * cheap / 1e6, longest),
@@ -95,11 +170,26 @@ impl Device {
         }
     }
 
+    /// Faults a second if so many bytes are out, and whether that is so little that the first looks show it. A stretch
+    /// that a signal cut short, or that is the short one at the end of a day, says nothing.
+    fn faults_per_second(&self, out: f64) -> (Faults, bool) {
+        let stretches = &self.seen.stretches;
+        let longest = stretches.iter().map(Stretch::seconds).fold(0.0, f64::max);
+        let long: Vec<&Stretch> =
+            stretches.iter().filter(|stretch| longest > 0.0 && 2.0 * stretch.seconds() >= longest).collect();
+        let stays = |stretch: &Stretch| (stretch.private_bytes as f64 - out) / PAGE as f64;
+        let seconds: f64 = long.iter().map(|stretch| stretch.seconds()).sum();
+        let sum: Faults = long.iter().map(|stretch| in_stretch(stretch, stays(stretch))).sum();
+        let known = !long.is_empty() && long.iter().all(|stretch| stays(stretch) >= covered([*stretch]));
+        let part = |faults: f64| faults / seconds.max(1e-9);
+        (Faults { low: part(sum.low), about: part(sum.about), high: part(sum.high) }, known)
+    }
+
     /// With more bytes a day than now.
-    pub(crate) fn life_with(&self, sheet: Option<&Sheet>, more: (f64, Option<f64>)) -> Life {
+    pub fn life(&self, more: (f64, Option<f64>)) -> Life {
         let years = |more: f64| {
-            let (sheet, now) = (sheet?, self.written_a_day?);
-            let area = sheet.capacity().ok().or(self.disk.as_ref().map(|disk| Bytes(disk.size_bytes)))?;
+            let (sheet, now) = (self.sheet?, self.written_a_day?);
+            let area = sheet.capacity().ok().or(self.disk.map(|disk| Bytes(disk.size_bytes)))?;
             let erases = flash::erases_even(Bytes((now + more) as u64), area);
             flash::life_years(sheet.cycles().ok()?, erases, DAY * 1e9)
         };
@@ -108,42 +198,16 @@ impl Device {
 
     /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the
     /// file system costs of both.
-    pub(crate) fn swappiness_with(&self, sheet: Option<&Sheet>) -> u64 {
-        let sheets = sheet.and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?).0 as f64 / 1e6));
-        let Some(file) = sheets.or(self.seen.disk_us.map(|[_, mean, _]| mean)) else { return 100 };
+    pub fn swappiness(&self) -> u64 {
+        let time = self.sheet.and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?).0 as f64 / 1e6));
+        let Some(file) = time.or(self.seen.disk_us.map(|[_, mean, _]| mean)) else { return 100 };
         let (pack, unpack) = self.seen.pages.mean_us(&self.seen.pages.lz4);
         let zram = pack + unpack + self.seen.pages.touch_us;
         (200.0 * file / (file + zram)).round().clamp(100.0, 180.0) as u64
     }
 }
 
-/// Pages that come back a second if so many bytes of a stretch's stay: at least, about, at most.
-fn back(stretch: &Stretch, stay: f64) -> (f64, f64, Option<f64>) {
-    let looks = &stretch.looks;
-    let rate = |from: usize| {
-        let [a, b] = [from, from + 1].map(|at| looks[at]);
-        let bytes = b.again_bytes.saturating_sub(a.again_bytes) as f64;
-        bytes / PAGE as f64 / (b.window.seconds - a.window.seconds).max(1e-9)
-    };
-    if looks.len() < 2 {
-        return (0.0, 0.0, None);
-    }
-    let hot = |at: usize| looks[at].window.own_bytes as f64;
-    let last = looks.len() - 1;
-    match (0..looks.len()).find(|i| hot(*i) > stay) {
-        // Less than the first look: at least as many as there.
-        Some(0) => (rate(0), rate(0), None),
-        Some(next) => {
-            let sides = [next.saturating_sub(2), next - 1, next.min(last - 1)].map(rate);
-            let least = sides.into_iter().fold(f64::INFINITY, f64::min);
-            (least, sides[1], Some(sides.into_iter().fold(0.0, f64::max)))
-        }
-        // All that was referenced stays.
-        None => (0.0, 0.0, Some(rate(last - 1))),
-    }
-}
-
-/// Joules for so many bytes out and as many back, whose parts of blocks count as such.
+/// Joules for so many bytes out and as many back.
 fn joules(sheet: &Sheet, bytes: f64) -> Option<f64> {
     let block = sheet.block().ok()?;
     let energy = flash::energy(sheet, Moved { read: block, written: block }).ok()?;

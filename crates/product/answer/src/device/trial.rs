@@ -7,8 +7,9 @@ use coldframe_proc::Tree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::device::answer::{Device, Plan};
+use crate::device::answer::DeviceAnswer;
 use crate::device::counts::{disks, moved, zrams, Disk, Traffic, Zram};
+use crate::device::sizes::ZramPlan;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::child::Signals;
@@ -19,13 +20,13 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What was counted without the recommended zram, and with it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Trial {
+pub struct ZramTrial {
     /// Version of this object's form.
     pub schema_version: u32,
     /// Version of coldframe.
     pub version: &'static str,
     /// What was made.
-    pub plan: Plan,
+    pub plan: ZramPlan,
     /// Without it: seconds, what moved, and bytes written to the disk.
     pub before: Counted,
     /// With it.
@@ -50,7 +51,7 @@ pub struct Counted {
 ///
 /// # Errors
 /// No page could be read, there is no zram, or a setting is refused: then all is as before.
-pub fn trial(device: &Device, listener: &dyn Listener) -> Result<Trial, AnswerError> {
+pub fn trial(device: &DeviceAnswer, listener: &dyn Listener) -> Result<ZramTrial, AnswerError> {
     let (tree, signals) = (Tree::machine(), Signals::catch()?);
     let plan = device.sizes.first().and_then(|size| size.zram.as_ref()?.plan.clone());
     let plan = plan.ok_or_else(|| {
@@ -90,5 +91,5 @@ pub fn trial(device: &Device, listener: &dyn Listener) -> Result<Trial, AnswerEr
         listener.warn("coldframe: the guard was killed, so the trial ends; another one puts the old settings back\n");
     }
     guard.end();
-    Ok(Trial { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), plan, before, after, zram })
+    Ok(ZramTrial { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), plan, before, after, zram })
 }

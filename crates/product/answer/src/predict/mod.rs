@@ -3,11 +3,12 @@
 //! ```text
 //!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
 //!                          (dense pages)  (lane, no time)                       (curve: knee, thrash, advice)
-//!   referenced bits ─ stretches: working set by time ─► faults by RAM ─ price of a fault ─► run time by RAM
+//!   referenced bits ─ working set by time ─► faults by RAM ─ price of a fault ─► run time by RAM
 //! ```
 //! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
 //! comes on top and is printed separately.
 
+pub mod bits;
 pub mod common;
 pub mod counts;
 pub mod curve;
@@ -23,7 +24,6 @@ pub mod recorded;
 pub mod rows;
 pub mod simulate;
 pub mod stand_alone;
-pub mod stretches;
 pub mod swap;
 pub mod watch;
 pub mod watched;

@@ -16,12 +16,10 @@ use crate::machine::prices::Price;
 use crate::predict::counts::Counts;
 use crate::predict::curve::{Curve, Point};
 
-/// What zram takes for that many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox
-/// sort and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
-const STORED: f64 = 1.17;
-/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe doctor
-/// --calibrate`.
-const UNKNOWN: f64 = 1.0 / 3.0;
+/// The part of a page that a compressed one takes, if none could be tried: a third, as the pages of `coldframe doctor
+/// --calibrate`, and what zram's classes of sizes add. Measured while a Go map, busybox sort and a JVM swapped
+/// (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
+const UNKNOWN: f64 = 1.17 / 3.0;
 /// Then it may be so many times as much, or as little: heaps of ten programs took 0.1 to 0.7 of their size.
 const UNKNOWN_OPEN: f64 = 2.0;
 /// The least part of the RAM that compressed pages leave for others (`SHARE_MIN` in
@@ -38,9 +36,9 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// `compressed`: the part of a page that a compressed one takes, if some were tried.
+    /// `compressed`: the part of a page that a compressed one takes in zram's classes of sizes, if some were tried.
     pub fn of(price: &Price, pages: f64, compressed: Option<f64>) -> Split {
-        let share = if price.compressed { (STORED * compressed.unwrap_or(UNKNOWN)).min(1.0) } else { 0.0 };
+        let share = if price.compressed { compressed.unwrap_or(UNKNOWN).min(1.0) } else { 0.0 };
         Split { pages, share }
     }
 
@@ -158,7 +156,7 @@ mod tests {
             make: None,
             source: String::new(),
         };
-        let half = Split::of(&zram(true), 10_000.0, Some(0.5 / STORED));
+        let half = Split::of(&zram(true), 10_000.0, Some(0.5));
         // 5000 of 7500 pages of RAM are frames, and the other 5000 pages take 2500.
         assert_eq!((half.frames(7500.0), half.ram(5000.0)), (5000.0, 7500.0));
         assert_eq!((half.frames(10_000.0), half.frames(4000.0)), (10_000.0, 500.0));

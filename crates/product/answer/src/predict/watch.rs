@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{Process, Progress, Tree, Watch, Watched as Bits, PAGE};
+use coldframe_proc::{Process, Tree, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
@@ -12,10 +12,12 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::prices::prices;
 use crate::nothing::Nothing;
+use crate::predict::bits::program::{Bits, ProgramWatch, Watching};
 use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
 use crate::predict::watched::{BitsQuestion, Watched};
 use crate::run::child::{Care, Child, Ended, Signals, Why};
+use crate::run::halt;
 use crate::run::program::{line, plain};
 use crate::run::streams::Streams;
 
@@ -42,7 +44,7 @@ pub fn program(
     let (mut child, care) = (start(command, streams)?, Care { deadline, ..Care::that_ends(&signals) });
     let process = child.id();
     let look = || streams.iter().for_each(|streams| streams.look(process));
-    let bits = match Watch::of(process, true) {
+    let bits = match ProgramWatch::new(process, true) {
         Ok(watch) => watch.run(&mut |progress| {
             look();
             match streams.is_some_and(Streams::is_interactive) {
@@ -89,7 +91,7 @@ impl Observed {
 /// Watches a process that runs, by its number or name, until the time is up or a signal comes.
 pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
     let process = Tree::machine().named(name)?;
-    let watch = Watch::of(process, false)?;
+    let watch = ProgramWatch::new(process, false)?;
     let command = command_of(process);
     let signals = Signals::catch()?;
     let bits = watch.run(&mut |progress| {
@@ -108,7 +110,7 @@ fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, Answe
     streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
-    let child = coldframe_proc::start(&mut process);
+    let child = halt::start(&mut process);
     if huge.is_ok() {
         let _ = disable_transparent_huge_pages(false);
     }
@@ -116,7 +118,7 @@ fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, Answe
 }
 
 /// Shows how far it is.
-fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
+fn show(listener: &dyn Listener, progress: Watching, all: Option<Duration>) {
     let heap = human_size(progress.heap_bytes);
     let seconds = progress.elapsed.as_secs();
     listener.progress(seconds, all.map(|all| all.as_secs()), &format!("watching it: {heap} of heap"));

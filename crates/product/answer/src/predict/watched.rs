@@ -1,18 +1,19 @@
-//! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
+//! The answer from referenced bits: faults by RAM (`bits`) become run time by the price of a fault from the
 //! kernel's swap.
 
-use coldframe_proc::{Watched as Bits, PAGE};
+use coldframe_proc::PAGE;
 use coldframe_recording::plan::FRAMES_MIN;
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::prices::Price;
+use crate::predict::bits::faults::{covered, faults, Faults};
+use crate::predict::bits::program::Bits;
 use crate::predict::common::{program, Common};
 use crate::predict::curve::{round, round_up, Point, THRASHES};
 use crate::predict::not_paged::NotPaged;
 use crate::predict::question::Limits;
-use crate::predict::stretches::{covered, faults, Faults};
 use crate::predict::swap::{best, Split};
 
 /// Sizes of a halving of RAM, and halvings.
@@ -88,7 +89,7 @@ impl Watched {
         Watched {
             process: question.process,
             worked_seconds: last().map(|look| look.seconds).sum(),
-            touched_pages: last().map(|look| look.referenced.round() as u64).max().unwrap_or(0),
+            touched_pages: last().map(|look| (look.referenced_bytes + PAGE / 2) / PAGE).max().unwrap_or(0),
             swap: price.make.clone(),
             common: Common {
                 program: program(words.as_deref()),
@@ -187,10 +188,10 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
 #[cfg(test)]
 mod tests {
     use coldframe_core::Ps;
-    use coldframe_proc::{Look, Stretch};
     use coldframe_sheet::sheet::machine::Spread;
 
     use super::*;
+    use crate::predict::bits::look::{Look, Stretch};
 
     fn question() -> BitsQuestion {
         let fault = Spread { low: Ps(50_000_000), mean: Ps(100_000_000), high: Ps(200_000_000) };
@@ -217,10 +218,10 @@ mod tests {
     fn watched() -> Bits {
         let looks = (0..10).map(|i| {
             let seconds = 0.002 * f64::from(1 << i);
-            let referenced = (200_000.0 * seconds).min(4000.0);
-            Look { seconds, referenced, again: referenced, spread: 0.0 }
+            let referenced = (200_000.0 * seconds).min(4000.0) as u64 * PAGE;
+            Look { seconds, referenced_bytes: referenced, again_bytes: referenced, ..Look::default() }
         });
-        let stretch = Stretch { looks: looks.collect(), pages: 10_000.0 };
+        let stretch = Stretch { looks: looks.collect(), private_bytes: 10_000 * PAGE };
         Bits {
             stretches: vec![stretch; 2],
             peak_pages: 10_000.0,

@@ -6,9 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_proc::find_library;
-
 use crate::error::AnswerError;
+use crate::run::lookup::find_library;
 
 /// By name, packed by gzip.
 #[cfg(bundled)]

@@ -7,6 +7,11 @@ pub mod child;
 pub mod choice;
 pub mod disk;
 pub mod guards;
+#[allow(unsafe_code, reason = "between fork and exec a child asks for a signal")]
+pub mod halt;
+#[allow(missing_docs)]
+pub mod image;
+pub mod lookup;
 pub mod order;
 pub mod paged;
 pub mod pager;

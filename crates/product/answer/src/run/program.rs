@@ -8,10 +8,10 @@ use std::process::Command;
 
 use crate::run::rights::{examine, is_ram, Finding, Health};
 use coldframe_live::Options;
-use coldframe_proc::{interpreter, library_places, resolve, sanitizer};
 
 use crate::error::AnswerError;
 use crate::run::bundle;
+use crate::run::lookup::{interpreter, library_places, resolve, sanitizer};
 
 /// The library that holds the program's heap.
 pub const PRELOAD: &str = "libcoldframe_preload.so";

@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{alone, coldframe, kill_guard, place, ready, reverted_as_named};
 use coldframe_answer::run::rights::is_ram;
-use coldframe_kernel::{Group, Place, Tree};
-use coldframe_proc::PRIORITY_MAX;
+use coldframe_kernel::{Group, Place, Tree, PRIORITY_MAX};
 use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};
 use serde_json::Value;
 

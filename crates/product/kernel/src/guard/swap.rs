@@ -14,8 +14,9 @@ use crate::files::write;
 use crate::guard::change::Cleanup;
 use crate::guard::cleanup::{keep, Cleanups};
 use crate::inode::Inode;
+use crate::swap::devices::swap_on;
 use crate::swap::devices::{folder, CONTROL, SIZE_MIN};
-use coldframe_proc::{swap_on, Tree, PAGE};
+use coldframe_proc::{Tree, PAGE};
 
 /// Where the tools are that a user's PATH may lack.
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";

@@ -2,14 +2,19 @@
 //! Documentation/admin-guide/blockdev/zram.rst). A file may be in a folder of another user, who can put a link in its
 //! place at any time. So it is removed after a look at its inode.
 
-use std::os::fd::OwnedFd;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{open, Mode, OFlags};
 
 use crate::files::write;
 use crate::inode::Inode;
-use coldframe_proc::{swap_off, Tree};
+use coldframe_proc::Tree;
+
+/// The priority of what is used before all other swap, the highest (swapon(2)).
+pub const PRIORITY_MAX: i64 = 0x7fff;
 
 /// The folder in which the kernel makes and removes zram devices.
 pub(crate) const CONTROL: &str = "/sys/class/zram-control";
@@ -43,6 +48,34 @@ pub(crate) fn off(path: &Path, inode: Inode) -> std::io::Result<()> {
         true => swap_off(&file),
         false => Err(std::io::Error::other("it has been moved")),
     }
+}
+
+/// The path of an open file that leads to this very file, wherever its name leads by now (`proc_pid_fd(5)`).
+fn descriptor(file: impl AsFd) -> CString {
+    CString::new(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())).expect("no byte of it is zero")
+}
+
+fn done(answer: i32) -> io::Result<()> {
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Swaps to a file or device whose first page is the head of a swap area, before all other swap.
+#[allow(unsafe_code, reason = "swapon(2) takes a path")]
+pub(crate) fn swap_on(file: impl AsFd) -> io::Result<()> {
+    let path = descriptor(file);
+    // SAFETY: the path lives through the call.
+    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | PRIORITY_MAX as i32) })
+}
+
+/// Ends that; its pages are loaded into RAM first.
+#[allow(unsafe_code, reason = "swapoff(2) takes a path")]
+fn swap_off(file: impl AsFd) -> io::Result<()> {
+    let path = descriptor(file);
+    // SAFETY: as above.
+    done(unsafe { libc::swapoff(path.as_ptr()) })
 }
 
 /// The size of a new swap: what is asked for and a page for its header, or no more than the machine's RAM and

@@ -24,7 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // The laboratory.
     ("formats", &["store"]),
     ("drivers", &["core", "journal", "store", "formats", "lane"]),
-    ("record", &["proc", "store"]),
+    ("record", &["proc", "store", "answer"]),
     ("qemu-plugin", &[]),
     ("experiment", &["core", "sheet", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "recording", "store", "lane", "drivers", "experiment"]),

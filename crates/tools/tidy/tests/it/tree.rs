@@ -5,7 +5,8 @@ use coldframe_tidy::tokens::{tokens, without_tests};
 use coldframe_tidy::{code, crates, dependencies, files, home, root, shown, sources, text};
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
-const UNSAFE_ALLOWED: &[&str] = &["proc", "answer", "qemu-plugin", "live", "preload", "capi", "model", "soak"];
+const UNSAFE_ALLOWED: &[&str] =
+    &["proc", "kernel", "answer", "qemu-plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
 fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {

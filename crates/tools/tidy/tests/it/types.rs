@@ -18,17 +18,13 @@ const ONE_A_FILE: &[(&str, &str)] = &[("cli", "Args"), ("lab-cli", "Args")];
 #[rustfmt::skip]
 const NAMES_OF_SEVERAL: &[(&str, usize)] = &[
     ("answer Counts", 2),
-    ("answer Device", 2),
     ("answer Measured", 2),
     ("answer Measuring", 2),
     ("answer Memory", 2),
     ("answer Order", 5),
-    ("answer Pages", 2),
     ("answer Ran", 2),
-    ("answer Rate", 2),
     ("answer Reading", 2),
     ("answer Run", 2),
-    ("answer Size", 2),
     ("answer Times", 2),
     ("answer Way", 2),
     ("lab-cli AreaArgs", 2),

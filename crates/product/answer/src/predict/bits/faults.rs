@@ -12,12 +12,19 @@
 //!            R │--------,--´
 //!              │    ,--´  │            below R nothing is known of R: the slopes seen continue as they fell
 //!              │ ,-´      │
-//!              └──────────┴──── processor time since the clearing
+//!              └──────────┴──── time since the clearing: of a program processor time, of a machine the clock's
 //! ```
 //! Do not use it for programs whose memory is reached by sharing with others (a database's shared buffers): only
 //! private memory is counted.
 
-use coldframe_proc::{Look, Stretch, TLB_PAGES};
+use coldframe_proc::PAGE;
+
+use crate::predict::bits::look::{Look, Stretch};
+
+/// The most translations that a TLB keeps: 1536 to 2048 in the second level of Intel's processors since Skylake (Intel
+/// 64 and IA-32 Architectures Optimization Reference Manual, sections on caches and TLBs), 2048 to 3072 in AMD's Zen 2
+/// to Zen 4 (Software Optimization Guides for the families 17h and 19h, section 2.7).
+pub const TLB_PAGES: u64 = 2048;
 
 /// Faults with an amount of RAM.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -32,21 +39,28 @@ pub struct Faults {
 
 /// The faults of all stretches with `ram` pages.
 pub fn faults(stretches: &[Stretch], ram: f64) -> Faults {
-    stretches.iter().map(|stretch| of(stretch, ram)).fold(Faults::default(), |sum, one| Faults {
-        low: sum.low + one.low,
-        about: sum.about + one.about,
-        high: sum.high + one.high,
-    })
+    stretches.iter().map(|stretch| in_stretch(stretch, ram)).sum()
+}
+
+impl std::iter::Sum for Faults {
+    fn sum<I: Iterator<Item = Faults>>(parts: I) -> Faults {
+        parts.fold(Faults::default(), |sum, more| Faults {
+            low: sum.low + more.low,
+            about: sum.about + more.about,
+            high: sum.high + more.high,
+        })
+    }
 }
 
 /// The part by which RAM is less certain than counted: a real pager is not LRU. A guess, checked against exact
 /// recordings (`cli/tests/quiet_times/attach.rs`).
 const UNCERTAIN: f64 = 1.0 / 8.0;
 
-fn of(stretch: &Stretch, ram: f64) -> Faults {
+/// The faults of a stretch, up to its last look, with `ram` pages.
+pub fn in_stretch(stretch: &Stretch, ram: f64) -> Faults {
     let rates = rates(&stretch.looks);
     let Some(end) = stretch.looks.last().map(|look| look.seconds) else { return Faults::default() };
-    if ram >= stretch.pages {
+    if ram >= pages(stretch.private_bytes) {
         return Faults::default();
     }
     let low = returned(&stretch.looks, ram);
@@ -57,21 +71,25 @@ fn of(stretch: &Stretch, ram: f64) -> Faults {
     Faults { low, about, high: worst.max(about) }
 }
 
+fn pages(bytes: u64) -> f64 {
+    bytes as f64 / PAGE as f64
+}
+
 /// Pages that came back while more than `ram` pages had been referenced.
 fn returned(looks: &[Look], ram: f64) -> f64 {
-    let mut before = Look::default();
-    let mut sum = 0.0;
+    let (mut before, mut sum) = ([0.0; 2], 0.0);
     for look in looks {
-        let part = (look.referenced - ram) / (look.referenced - before.referenced).max(1.0);
-        sum += (look.again - before.again) * part.clamp(0.0, 1.0);
-        before = *look;
+        let [referenced, again] = [look.referenced_bytes, look.again_bytes].map(pages);
+        let part = (referenced - ram) / (referenced - before[0]).max(1.0);
+        sum += (again - before[1]) * part.clamp(0.0, 1.0);
+        before = [referenced, again];
     }
     sum
 }
 
 /// A rate of faults, and the RAM that has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Rate {
+struct FaultRate {
     pages: f64,
     each_second: f64,
     /// Of the span in which it was seen.
@@ -85,37 +103,38 @@ const SPAN: f64 = 0.2;
 const KNOWN: f64 = 0.25;
 
 /// The rates between looks, by RAM.
-fn rates(looks: &[Look]) -> Vec<Rate> {
+fn rates(looks: &[Look]) -> Vec<FaultRate> {
     let mut before = Look::default();
-    let mut all: Vec<Rate> = Vec::new();
+    let mut rates: Vec<FaultRate> = Vec::new();
     for look in looks {
-        let (time, more) = (look.seconds - before.seconds, look.referenced - before.referenced);
+        let time = look.seconds - before.seconds;
         if time <= SPAN * look.seconds || before.spread + look.spread > KNOWN * time {
             continue;
         }
         // Freed memory makes room: what was at the top before is above that.
-        if more >= 0.0 {
-            let each_second = (look.again - before.again) / time;
-            all.push(Rate { pages: before.referenced + more / 2.0, each_second, time });
+        if look.referenced_bytes >= before.referenced_bytes {
+            let each_second = (pages(look.again_bytes) - pages(before.again_bytes)) / time;
+            let middle = pages(before.referenced_bytes + look.referenced_bytes) / 2.0;
+            rates.push(FaultRate { pages: middle, each_second, time });
         }
         before = *look;
     }
-    concave(&mut all);
+    concave(&mut rates);
     // A rate is that in the middle of its time. If it falls, more than half of the pages had come by then: those of a
     // parabola with the slope that the next span shows.
-    for i in 1..all.len() {
-        let (one, next) = (all[i - 1], all[i]);
-        let fall = (one.each_second - next.each_second).max(0.0) / (one.time + next.time);
-        let ahead = (fall * one.time * one.time / 4.0).min(one.each_second * one.time / 4.0);
-        all[i - 1].pages += ahead;
+    for i in 1..rates.len() {
+        let (rate, next) = (rates[i - 1], rates[i]);
+        let fall = (rate.each_second - next.each_second).max(0.0) / (rate.time + next.time);
+        let ahead = (fall * rate.time * rate.time / 4.0).min(rate.each_second * rate.time / 4.0);
+        rates[i - 1].pages += ahead;
     }
-    all
+    rates
 }
 
 /// The working set of a stationary program is concave in time: rates that rise with RAM become their mean, as in
 /// isotonic regression (pool adjacent violators). So less RAM never has fewer faults.
-fn concave(rates: &mut [Rate]) {
-    let mut pools: Vec<(Rate, usize)> = Vec::new();
+fn concave(rates: &mut [FaultRate]) {
+    let mut pools: Vec<(FaultRate, usize)> = Vec::new();
     for rate in rates.iter() {
         let (mut pool, mut many) = (*rate, 1);
         while let Some((before, count)) = pools.pop_if(|(before, _)| before.each_second < pool.each_second) {
@@ -131,14 +150,16 @@ fn concave(rates: &mut [Rate]) {
 
 /// Pages that the first look after a clearing found whose time is known, in all but a quarter of the time. With less
 /// RAM, more pages may have come back than were seen: the rate is that at least.
-pub fn covered(stretches: &[Stretch]) -> f64 {
+pub fn covered<'a>(stretches: impl IntoIterator<Item = &'a Stretch>) -> f64 {
     let is_known = |look: &&Look| look.seconds > 0.0 && look.spread <= KNOWN * look.seconds;
-    let first = |stretch: &Stretch| stretch.looks.iter().find(is_known).map_or(stretch.pages, |look| look.referenced);
-    let end = |stretch: &Stretch| stretch.looks.last().map_or(0.0, |look| look.seconds);
-    let mut all: Vec<(f64, f64)> = stretches.iter().map(|one| (first(one), end(one))).collect();
-    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut left = all.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
-    let last = all.iter().find(|(_, time)| {
+    let first = |stretch: &Stretch| {
+        stretch.looks.iter().find(is_known).map_or(stretch.private_bytes, |look| look.referenced_bytes)
+    };
+    let mut firsts: Vec<(f64, f64)> =
+        stretches.into_iter().map(|stretch| (pages(first(stretch)), stretch.seconds())).collect();
+    firsts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut left = firsts.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
+    let last = firsts.iter().find(|(_, time)| {
         left -= time;
         left <= 0.0
     });
@@ -146,23 +167,23 @@ pub fn covered(stretches: &[Stretch]) -> f64 {
 }
 
 /// The rate with this RAM: between two known ones in proportion, beyond the last one as it fell before.
-fn rate(rates: &[Rate], ram: f64) -> f64 {
+fn rate(rates: &[FaultRate], ram: f64) -> f64 {
     let after = rates.iter().position(|rate| rate.pages > ram);
     match (after, rates) {
         (_, []) => 0.0,
         (Some(0), _) | (_, [_]) => rates[0].each_second,
         (Some(i), _) => between(rates[i - 1], rates[i], ram),
-        (None, [.., one, last]) => between(*one, *last, ram).clamp(0.0, last.each_second),
+        (None, [.., before, last]) => between(*before, *last, ram).clamp(0.0, last.each_second),
     }
 }
 
-fn between(one: Rate, other: Rate, ram: f64) -> f64 {
-    let part = (ram - one.pages) / (other.pages - one.pages).max(1.0);
-    one.each_second + part * (other.each_second - one.each_second)
+fn between(low: FaultRate, high: FaultRate, ram: f64) -> f64 {
+    let part = (ram - low.pages) / (high.pages - low.pages).max(1.0);
+    low.each_second + part * (high.each_second - low.each_second)
 }
 
 /// The highest rate from this RAM on; beyond the last one, the last.
-fn highest(rates: &[Rate], ram: f64) -> f64 {
+fn highest(rates: &[FaultRate], ram: f64) -> f64 {
     let from = rates.iter().rposition(|rate| rate.pages <= ram).unwrap_or(0).min(rates.len());
     rates[from..].iter().map(|rate| rate.each_second).fold(0.0, f64::max)
 }
@@ -171,11 +192,20 @@ fn highest(rates: &[Rate], ram: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn bytes(pages: f64) -> u64 {
+        (pages * PAGE as f64).round() as u64
+    }
+
+    fn look(seconds: f64, spread: f64, pages: f64) -> Look {
+        let bytes = bytes(pages);
+        Look { seconds, spread, referenced_bytes: bytes, again_bytes: bytes, file_bytes: 0 }
+    }
+
     /// Looks at doubling times at a program of which this many pages are referenced after a time.
     fn stretch(pages: f64, seconds: f64, referenced: impl Fn(f64) -> f64) -> Stretch {
-        let at = |i: i32| seconds / 2f64.powi(12 - i);
-        let look = |i| Look { seconds: at(i), referenced: referenced(at(i)), again: referenced(at(i)), spread: 0.0 };
-        Stretch { looks: (0..=12).map(look).collect(), pages }
+        let time = |i: i32| seconds / 2f64.powi(12 - i);
+        let looks = (0..=12).map(|i| look(time(i), 0.0, referenced(time(i)))).collect();
+        Stretch { looks, private_bytes: bytes(pages) }
     }
 
     fn near(value: f64, expected: f64, part: f64) {
@@ -218,7 +248,7 @@ mod tests {
     #[test]
     fn pages_that_come_up_are_no_faults_but_fill_ram() {
         let mut one = stretch(1000.0, 1.0, |t| 1000.0 * t);
-        one.looks.iter_mut().for_each(|look| look.again = 0.0);
+        one.looks.iter_mut().for_each(|look| look.again_bytes = 0);
         assert_eq!(faults(&[one], 100.0), Faults::default());
     }
 
@@ -235,18 +265,17 @@ mod tests {
     #[test]
     fn a_look_whose_time_is_hardly_known_tells_no_rate() {
         // 1000 pages a second. The second look took long: its bits are of 0.9 s, its time may be 0.2 to 0.9 s.
-        let look = |seconds, spread, pages| Look { seconds, spread, referenced: pages, again: pages };
         let looks = vec![look(0.5, 0.0, 500.0), look(0.55, 0.35, 900.0), look(2.0, 0.0, 2000.0)];
-        let one = Stretch { looks, pages: 4000.0 };
+        let one = Stretch { looks, private_bytes: bytes(4000.0) };
         near(faults(std::slice::from_ref(&one), 800.0).about, 2000.0, 0.01);
-        let late = Stretch { looks: one.looks[1..].to_vec(), pages: 4000.0 };
+        let late = Stretch { looks: one.looks[1..].to_vec(), ..one.clone() };
         assert_eq!((covered(&[one]), covered(&[late])), (500.0, 2000.0));
     }
 
     #[test]
     fn a_stretch_without_time_says_nothing() {
-        let looks = vec![Look { referenced: 5.0, again: 5.0, ..Look::default() }];
-        assert_eq!(faults(&[Stretch { looks, pages: 10.0 }], 2.0).about, 3.0, "only what was seen");
+        let looks = vec![look(0.0, 0.0, 5.0)];
+        assert_eq!(faults(&[Stretch { looks, private_bytes: bytes(10.0) }], 2.0).about, 3.0, "only what was seen");
         assert_eq!(faults(&[Stretch::default()], 2.0), Faults::default());
     }
 }

@@ -5,29 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::image::{self, Image};
-
-/// Why a program cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // The messages say what the fields are.
-pub enum ProgramError {
-    /// It is not there.
-    #[error("{}: no such program", .0.display())]
-    NotFound(PathBuf),
-    /// It cannot be executed.
-    #[error("{}: cannot be executed: {why}", path.display())]
-    NotExecutable { path: PathBuf, why: String },
-}
-
-impl ProgramError {
-    /// The exit code, as in shells.
-    pub fn code(&self) -> u8 {
-        match self {
-            ProgramError::NotFound(_) => 127,
-            ProgramError::NotExecutable { .. } => 126,
-        }
-    }
-}
+use crate::error::ProgramError;
+use crate::run::image::{self, Image};
 
 /// A program ready to start: scripts are resolved to their interpreters.
 #[derive(Debug, Clone)]
@@ -148,9 +127,9 @@ pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::FileExt;
     const PT_INTERP: u64 = 3;
     let file = std::fs::File::open(binary)?;
-    let number = |at: u64, bytes: usize| -> std::io::Result<u64> {
+    let number = |offset: u64, bytes: usize| -> std::io::Result<u64> {
         let mut word = [0; 8];
-        file.read_exact_at(&mut word[..bytes], at)?;
+        file.read_exact_at(&mut word[..bytes], offset)?;
         Ok(u64::from_le_bytes(word))
     };
     if number(0, 6)? != u64::from_le_bytes(*b"\x7fELF\x02\x01\0\0") {
