@@ -224,9 +224,9 @@ fn owner(process: &Process) -> (String, bool) {
     let groups = process.cgroups();
     let unit =
         groups.iter().filter(|group| group.hierarchy == 0 || group.controllers.iter().any(|one| one == "memory"));
-    let named = unit
+    let mut named = unit
         .filter_map(|group| group.path.rsplit('/').find(|part| part.ends_with(".service") || part.ends_with(".scope")));
-    match named.last() {
+    match named.next_back() {
         Some(unit) => (unit.to_string(), true),
         None => (process.name(), false),
     }

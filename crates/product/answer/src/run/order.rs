@@ -12,6 +12,9 @@ use crate::error::AnswerError;
 use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::pager::Pager;
 
+/// Sets a command's standard streams.
+pub type Redirect<'a> = dyn Fn(&mut Command) -> Result<(), AnswerError> + 'a;
+
 /// What to run, and how.
 pub struct Order<'a> {
     /// The program and its arguments.
@@ -35,7 +38,7 @@ pub struct Order<'a> {
     /// The program is ended after this time.
     pub patience: Option<Duration>,
     /// Where its standard streams are; `None`: as those of coldframe.
-    pub streams: Option<&'a dyn Fn(&mut Command) -> Result<(), AnswerError>>,
+    pub streams: Option<&'a Redirect<'a>>,
 }
 
 impl<'a> Order<'a> {
