@@ -4,7 +4,8 @@
 //! `coldframe-lab papers` shows it.
 //!
 //! - [`papers`]: printed figures and ours, each of them a row of [`figure`]. Each paper is a folder with its figures as
-//!   data (`golden.toml`), the experiments that reproduce them, its claims as tests, and a README. [`mod@table`] shows them.
+//!   data (`golden.toml`), the experiments that reproduce them, its claims as tests, and a README.
+//!   [`mod@table`] shows them.
 //! - [`parts`]: the parts of all systems on a trace, alone and together.
 //! - [`teach`]: lessons, reference by reference.
 //! - [`workload`]: traces of applications on a phone, from a seed.

@@ -29,17 +29,23 @@ Examples:
   coldframe check --write-baseline need.json -- ./tests
   coldframe check --baseline need.json --export check.md --export check.xml -- ./tests
 
-With --max-ram the program is run alone and in that RAM, by our pager or the kernel, and both again while the times are \
-near the limit: yes means that it is at most --max-slowdown (10 %) slower. Of several processes all together get that RAM.
---need, --baseline and --write-baseline record it as `coldframe -- PROGRAM` does. Its need is the least RAM for its heap \
+With --max-ram the program is run alone and in that RAM, by our pager or the kernel, and both again while the times \
+are \
+near the limit: yes means that it is at most --max-slowdown (10 %) slower. Of several processes all together get \
+that RAM.
+--need, --baseline and --write-baseline record it as `coldframe -- PROGRAM` does. Its need is the least RAM for its \
+heap \
 with which it is fast enough: not memory that was allocated and not touched, no page cache, no code. \
 If a need is over the limit, the program is recorded twice more, and the median counts.
-Where nobody can page it here, its pages' referenced bits are watched three times: coarser, and the answer says how much.
---baseline also takes the program's own time and the costs of paging from that file, so that a slower or busier machine \
+Where nobody can page it here, its pages' referenced bits are watched three times: coarser, and the answer says how \
+much.
+--baseline also takes the program's own time and the costs of paging from that file, so that a slower or busier \
+machine \
 changes nothing. Without --max-ram, the limit is then the baseline's number and 2 %.
 
 Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
-cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 6 cannot tell: answers from referenced bits are on both sides of \
+cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 6 cannot tell: answers from \
+referenced bits are on both sides of \
 the limit; 126, 127 as in shells.")]
 pub struct Args {
     /// Most RAM for the program's heap.

@@ -18,14 +18,17 @@ Examples:
   coldframe compare --ram 50%,33% -- sort -o sorted numbers.txt
   coldframe compare --ram 64MiB --runs 5 --format json -- python3 script.py
 
-The ways are our pager and the kernel's swap: on a disk, in zram, behind zswap. The program runs once with all of its memory under a pager, which measures how much that is, and then --runs times \
-plain and --runs times for each size and each way of paging, in turn. All that it does happens each time. --ram means the \
+The ways are our pager and the kernel's swap: on a disk, in zram, behind zswap. The program runs once with all of \
+its memory under a pager, which measures how much that is, and then --runs times \
+plain and --runs times for each size and each way of paging, in turn. All that it does happens each time. --ram \
+means the \
 same everywhere (see `coldframe run --help`), so the memory is equal; compressed pages are inside it. Ways that this \
 machine cannot give are left out, and the reason is printed: the kernel's swap needs root, or swap that is on. If the \
 standard input is a file, each run reads it from its start; otherwise it is empty. The standard output of each run is \
 compared with that of the first plain run, unless the plain runs differ themselves.
 
-Exit codes: 0 a way was fastest; 1 no way gave the plain run's output; 2 usage; 4 nobody can page the program here; 126 and \
+Exit codes: 0 a way was fastest; 1 no way gave the plain run's output; 2 usage; 4 nobody can page the program here; \
+126 and \
 127 as in shells.")]
 pub struct Args {
     /// Sizes of RAM: of the program's memory, or absolute.

@@ -25,9 +25,12 @@ Examples:
   coldframe device --from day.json --device my-card.toml
   sudo coldframe device --for 1h --apply
 
-All processes are watched by the referenced bits of their pages, at most for 1 % of a processor's time. Nothing is changed. Some \
-pages are read and compressed as zram would compress them. The answer has the RAM that was needed, what could leave, and for this RAM and \
-less: the size of a zram, the time that processes wait, the bytes written to flash a day, and the flash's life. Watch the \
+All processes are watched by the referenced bits of their pages, at most for 1 % of a processor's time. Nothing is \
+changed. Some \
+pages are read and compressed as zram would compress them. The answer has the RAM that was needed, what could leave, \
+and for this RAM and \
+less: the size of a zram, the time that processes wait, the bytes written to flash a day, and the flash's life. \
+Watch the \
 device while it does its ordinary work. Ctrl-C ends it with what is known by then.
 
 --apply then makes the recommended zram, counts for the same time again, compares, and puts everything back. A guard \

@@ -24,16 +24,20 @@ Examples:
   sudo coldframe doctor --setup
 
 --calibrate takes about 8 seconds. A pager in this process meets each event some thousand times, as the pager of \
-`coldframe run` would. The thread that touches the memory times each event. `best` and `worst` are the means of the best \
-and of the worst tenth of stretches of accesses. Stretches in which other programs had the processor do not count. Still, \
-measure while the machine has nothing else to do. The kernel's swap is measured, too: this process pushes out memory of its \
+`coldframe run` would. The thread that touches the memory times each event. `best` and `worst` are the means of the \
+best \
+and of the worst tenth of stretches of accesses. Stretches in which other programs had the processor do not count. \
+Still, \
+measure while the machine has nothing else to do. The kernel's swap is measured, too: this process pushes out memory \
+of its \
 own and touches it again. If no swap is on, --swap makes one for this time.
 The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with its source. They \
 hold for one processor, kernel and disk; if one of these changes, they are measured again.
 
 --setup makes the group `coldframe`, writes a rule for udev that lets this group open /dev/userfaultfd and \
 /dev/cpu_dma_latency (it keeps processors awake while faults come fast), applies it now, and \
-adds the user who calls sudo to the group. Members of the group can delay system calls of their own programs: the kernel's \
+adds the user who calls sudo to the group. Members of the group can delay system calls of their own programs: the \
+kernel's \
 developers keep that from other users because it has made bugs of the kernel easier to exploit.
 
 Exit codes: 0 `coldframe run` works here, or done; 4 it does not, this machine cannot page, or --setup is not root; \

@@ -22,12 +22,16 @@ Examples:
   coldframe park 4711
   coldframe park --list
 
-The program is a process, unit, container or group. It stands still (cgroup.freeze, or SIGSTOP for each process) until `coldframe resume`. Which pages it used is seen \
-in its page tables: those that were in swap when it was last resumed and are in RAM now. A process stands for itself and \
-its descendants. Two processes of coldframe hold a parked program; if one of them is killed, the program runs on. One of \
+The program is a process, unit, container or group. It stands still (cgroup.freeze, or SIGSTOP for each process) \
+until `coldframe resume`. Which pages it used is seen \
+in its page tables: those that were in swap when it was last resumed and are in RAM now. A process stands for itself \
+and \
+its descendants. Two processes of coldframe hold a parked program; if one of them is killed, the program runs on. \
+One of \
 them keeps the list until the program ends.
 
-Pages are pushed out with CAP_SYS_NICE (root), or by memory.reclaim of a group that you may write to. Without either the \
+Pages are pushed out with CAP_SYS_NICE (root), or by memory.reclaim of a group that you may write to. Without either \
+the \
 program only stands still, and its pages leave when the kernel needs RAM.
 
 Exit codes: 0 done; 2 usage; 4 it cannot be parked: it goes on as before.")]
@@ -51,8 +55,10 @@ Examples:
   coldframe resume --soon jupyter-b.service; coldframe park jupyter-a.service; coldframe resume jupyter-b.service
 
 `--soon` only fetches, while another program still runs (scheduler-assisted prefetching, SAP): `resume` then starts it \
-with its pages in RAM. The list is what it used between its last resume and its last park, so the first resume has that of the program's last start, or none. \
-Without `--soon` the list is fetched beside the program if swap is on a disk; if swap is compressed RAM, that would only \
+with its pages in RAM. The list is what it used between its last resume and its last park, so the first resume has \
+that of the program's last start, or none. \
+Without `--soon` the list is fetched beside the program if swap is on a disk; if swap is compressed RAM, that would \
+only \
 take the program's time.
 
 Exit codes: 0 done; 2 usage; 4 it is not parked, has ended, or is in a group that another has frozen.")]

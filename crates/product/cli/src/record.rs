@@ -24,7 +24,8 @@ Examples:
   coldframe record --for 30s -- redis-server --save ''
   coldframe record --window 256 --overhead -- python3 script.py
 
-The program runs natively, up to three times as long and 10 s more. This machine's pager keeps a window of the heap's pages \
+The program runs natively, up to three times as long and 10 s more. This machine's pager keeps a window of the \
+heap's pages \
 mapped, first in first out, and the other pages in RAM. Each page that enters the window is a row of the trace. With a \
 window of W pages and C pages of RAM, OPT's misses lie between the misses of the rows at C and at C - W; LRU's lie \
 between those at C + W and at C - W, from C = 2 W on. `coldframe --trace` answers about the trace; `coldframe-lab` \
@@ -36,7 +37,8 @@ A program that the pager cannot record (static, of another machine) and all of a
 The trace is complete and valid when --for, Ctrl-C or SIGTERM ends the recording. The program then gets SIGTERM, and \
 SIGKILL after 2 s.
 
-Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing was recorded; 4 the pager cannot record it \
+Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing was recorded; 4 the pager cannot \
+record it \
 here; 5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].

@@ -25,11 +25,16 @@ Examples:
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
 are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
 
---by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram together: a \
-process that faults gets free frames, then frames of processes that fault less; each keeps at least 512KiB. With --each, \
-each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides \
-what leaves, to the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The \
-limit of the cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram \
+--by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram \
+together: a \
+process that faults gets free frames, then frames of processes that fault less; each keeps at least 512KiB. With \
+--each, \
+each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel \
+decides \
+what leaves, to the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, \
+Go. The \
+limit of the cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that \
+--ram \
 means the same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of \
 systemd. --by auto, the default: our pager if it can, else the kernel, with a note.
 

@@ -23,16 +23,22 @@ Examples:
   sudo coldframe squeeze --yes --max-stall 2% --for 30s --export squeezed.md web-1
   sudo coldframe squeeze --yes --swap zram 4711
 
-Memory is taken from a running unit, container, group or process. The limit of the group goes down by a sixteenth at a time (cgroup v2: memory.high; v1: memory.limit_in_bytes, with the \
-killer turned off meanwhile). After each step coldframe watches how many pages come back, and how long some process waits \
-for memory. It stops at --max-stall, at Ctrl-C, or when nothing more can leave. Then the old limit is put back: a guard \
-process does this, also if coldframe is killed. Pages in swap come back when they are needed. The result holds for what \
-the group did meanwhile, so squeeze it while it works. Without --yes nothing is changed, and coldframe says what it would \
+Memory is taken from a running unit, container, group or process. The limit of the group goes down by a sixteenth at \
+a time (cgroup v2: memory.high; v1: memory.limit_in_bytes, with the \
+killer turned off meanwhile). After each step coldframe watches how many pages come back, and how long some process \
+waits \
+for memory. It stops at --max-stall, at Ctrl-C, or when nothing more can leave. Then the old limit is put back: a \
+guard \
+process does this, also if coldframe is killed. Pages in swap come back when they are needed. The result holds for \
+what \
+the group did meanwhile, so squeeze it while it works. Without --yes nothing is changed, and coldframe says what it \
+would \
 do.
 
 A process stands for its group, with all processes there. Swap must have room for all of the group's data.
 
-Exit codes: 0 done; 1 the first step stalled more than --max-stall, or could not be made; 2 usage; 4 this group cannot be \
+Exit codes: 0 done; 1 the first step stalled more than --max-stall, or could not be made; 2 usage; 4 this group \
+cannot be \
 squeezed; 5 the old limit could not be put back (the guard says how to).")]
 pub struct Args {
     /// A systemd unit, a docker or podman container, a folder of the cgroup tree (/...), or a process: its number or

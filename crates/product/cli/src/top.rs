@@ -25,7 +25,8 @@ Examples:
   coldframe top 4711 --once --format prometheus > /var/lib/node_exporter/coldframe.prom
 
 NAME is any process of a run: its number or name. Without it all runs are listed, those with most page reads first; a \
-single one is shown whole. Counts are sums over all processes of a run. The bars show the last 20 intervals; the highest bar \
+single one is shown whole. Counts are sums over all processes of a run. The bars show the last 20 intervals; the \
+highest bar \
 is full. Ctrl-C ends it.")]
 pub struct Args {
     /// A process, by its number or name [default: all].

@@ -18,12 +18,16 @@ Examples:
   sudo coldframe turns --slice 2s a.service b.service c.service
   coldframe turns --slice 30s --until-idle 4711 4712
 
-One of the programs runs, and the others are parked, as `coldframe park` does it. Shortly before a turn ends, the pages that \
-the next program used are fetched; at its end the one program stops, the other runs, and the pages of the first are pushed out. What \
+One of the programs runs, and the others are parked, as `coldframe park` does it. Shortly before a turn ends, the \
+pages that \
+the next program used are fetched; at its end the one program stops, the other runs, and the pages of the first are \
+pushed out. What \
 programs used is kept in coldframe's cache folder, so that it serves a program that is started again.
 
-Ctrl-C lets all of them run. So does the end of coldframe, however it ends. The turns end when fewer than two programs are \
-left. A program is idle when it waits for no device and uses less than 1 % of a processor for a tenth of the slice; its turn \
+Ctrl-C lets all of them run. So does the end of coldframe, however it ends. The turns end when fewer than two \
+programs are \
+left. A program is idle when it waits for no device and uses less than 1 % of a processor for a tenth of the slice; \
+its turn \
 may come although it has nothing to do.
 
 It takes what `coldframe park` takes. Exit codes: 0 done; 2 usage; 4 a program cannot be stopped: all of them run.")]

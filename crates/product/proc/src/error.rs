@@ -21,19 +21,27 @@ pub enum ProcError {
     #[error("process {0} is a thread of the kernel and has no memory of its own; give the number of a program")]
     Kernel(u32),
     /// Its memory may not be looked at.
-    #[error("process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo, in a container with CAP_SYS_PTRACE")]
+    #[error(
+        "process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo, in a \
+             container with CAP_SYS_PTRACE"
+    )]
     Foreign { pid: u32, owner: String },
     /// The kernel does not count the bits.
-    #[error("/proc/{pid}/{file} cannot be used: {source}; the kernel needs CONFIG_PROC_PAGE_MONITOR, and /proc must be writable")]
+    #[error(
+        "/proc/{pid}/{file} cannot be used: {source}; the kernel needs CONFIG_PROC_PAGE_MONITOR, and /proc must \
+             be writable"
+    )]
     File { pid: u32, file: &'static str, source: std::io::Error },
     /// The kernel reclaims its pages, and clears bits for that.
     #[error(
-        "{percent:.0} % of process {pid} is in swap: the kernel clears its bits, and they do not show what it needs; give it RAM, then try again"
+        "{percent:.0} % of process {pid} is in swap: the kernel clears its bits, and they do not show what it needs; \
+         give it RAM, then try again"
     )]
     Swapped { pid: u32, percent: f64 },
     /// Huge pages have one bit each.
     #[error(
-        "{percent:.0} % of process {pid} is in huge pages, which have one bit for 2 MiB: they do not show what it needs; start it with `coldframe -- PROGRAM`, which has none"
+        "{percent:.0} % of process {pid} is in huge pages, which have one bit for 2 MiB: they do not show what it \
+         needs; start it with `coldframe -- PROGRAM`, which has none"
     )]
     Huge { pid: u32, percent: f64 },
 }

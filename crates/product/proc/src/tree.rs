@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn swap_areas_have_sizes_and_priorities_and_a_short_line_is_none() {
-        let text = "Filename Type Size Used Priority\n/dev/vda2 partition 1000 8 -2\n/dev/zram0 partition 20 4 100\nnonsense\n";
+        let text = "Filename Type Size Used Priority\n/dev/vda2 partition 1000 8 -2\n/dev/zram0 partition 20 4 \
+                    100\nnonsense\n";
         let all = swap_areas(text);
         let area = SwapArea { name: "/dev/vda2".into(), size: 1000 << 10, used: 8 << 10, priority: -2 };
         assert_eq!((&all[0], all.len()), (&area, 2));

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! operations  reads = bytes read / page     programs = bytes written / page     erases = bytes written / block
-//! time        reads (t_load + t_transfer) + programs (t_transfer + t_program) + copies (t_load + t_program) + erases t_erase
+//! time        reads (t_load + t_transfer) + programs (t_transfer + t_program) + copies (t_load + t_program)
+//!             + erases t_erase
 //! energy      reads (e_load + e_transfer) + programs (e_transfer + e_program) + erases e_erase
 //! life        rated erases of a block / (erases of a block / duration)
 //! ```

@@ -137,10 +137,25 @@ fn need(bytes: u64, method: Method) -> Need {
 #[test]
 fn each_verdict_of_needs_has_its_sentence() {
     let rows = [
-        (vec![40], Method::Recorder, "yes: app needs 40 MiB of heap in RAM to be at most 10 % slower, 10 MiB (20.0 %) below the limit of 50 MiB."),
-        (vec![60, 60, 60], Method::Recorder, "no: app needs 60 MiB of heap in RAM to be at most 10 % slower, 10 MiB (20.0 %) over the limit of 50 MiB."),
+        (
+            vec![40],
+            Method::Recorder,
+            "yes: app needs 40 MiB of heap in RAM to be at most 10 % slower, 10 MiB (20.0 \
+                                      %) below the limit of 50 MiB.",
+        ),
+        (
+            vec![60, 60, 60],
+            Method::Recorder,
+            "no: app needs 60 MiB of heap in RAM to be at most 10 % slower, 10 MiB \
+                                              (20.0 %) over the limit of 50 MiB.",
+        ),
         (vec![40, 60, 60], Method::ReferencedBits, "cannot tell: app needs 60 MiB"),
-        (vec![40, 42, 44], Method::ReferencedBits, "Watched by referenced bits, not by the pager: coarser; answers were 10 % apart."),
+        (
+            vec![40, 42, 44],
+            Method::ReferencedBits,
+            "Watched by referenced bits, not by the pager: coarser; answers \
+                                                    were 10 % apart.",
+        ),
     ];
     for (mib, method, sentence) in rows {
         let needs: Vec<Need> = mib.iter().map(|mib| need(mib * MIB, method)).collect();

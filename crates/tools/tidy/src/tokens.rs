@@ -148,12 +148,14 @@ pub fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     left
 }
 
-/// Whether an attribute is `#[cfg(test)]` or `#[cfg(feature = "naive")]`.
+/// Whether an attribute is `#[cfg(test)]`, `#[cfg(feature = "naive")]`, or that of a fake that tests of another crate
+/// use, `#[cfg(any(test, feature = "fake"))]`.
 pub fn is_attribute_of_test(tokens: &[Token]) -> bool {
     let begins =
         |words: &[&str]| words.iter().zip(tokens).filter(|(word, token)| token.text == **word).count() == words.len();
     begins(&["#", "[", "cfg", "(", "test", ")", "]"])
         || begins(&["#", "[", "cfg", "(", "feature", "=", "\"naive\"", ")", "]"])
+        || begins(&["#", "[", "cfg", "(", "any", "(", "test", ",", "feature", "=", "\"fake\"", ")", ")", "]"])
 }
 
 /// The number of tokens of an item, a field or a statement, with the attributes before it.

@@ -192,11 +192,15 @@ mod tests {
     fn answer(points: &[(u64, f64)], covered_mib: u64) -> Answer {
         let point = |(ram, seconds): &(u64, f64)| Point { ram_bytes: ram * MIB, seconds: *seconds, ..Point::default() };
         let curve: Vec<Point> = points.iter().map(point).collect();
-        let json = serde_json::json!({ "schema_version": 1, "version": "0", "kind": "advice", "device": "here", "program": "p",
+        let json = serde_json::json!({ "schema_version": 1, "version": "0", "kind": "advice", "device": "here",
+            "program": "p",
             "command": null, "trace": "t", "program_seconds": 1.0, "not_paged_bytes": MIB, "managed_bytes": 100 * MIB,
             "needed_bytes": 101 * MIB, "ram_bytes": null, "slowdown_percent": 10.0, "curve": curve,
-            "thrash_bytes": null, "method": "recorder", "recorded_seconds": 1.0, "memory_use": null, "covered_bytes": covered_mib * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1, "sampled": null,
-            "window_pages": 1, "entries": 1, "processes": 1, "threads": 1, "exit": 0, "measured": "", "how_sure": [], "notes": [] });
+            "thrash_bytes": null, "method": "recorder", "recorded_seconds": 1.0, "memory_use": null,
+                "covered_bytes": covered_mib * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1,
+                "sampled": null,
+            "window_pages": 1, "entries": 1, "processes": 1, "threads": 1, "exit": 0, "measured": "", "how_sure": [],
+                "notes": [] });
         serde_json::from_value(json).unwrap()
     }
 

@@ -127,8 +127,12 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
         notes.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
     }
     if 2 * memory.huge_bytes > memory.own_bytes {
-        notes.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed \
-             than this says".into());
+        notes.push(
+            "More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less \
+                    is needed \
+             than this says"
+                .into(),
+        );
     }
     if seen.pages.pages == 0 {
         notes.push("No page could be read (/proc/PID/mem), so zram is not answered".into());

@@ -235,7 +235,7 @@ fn owner(process: &Process) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::bits::table::{Row, Table};
+    use crate::predict::bits::fake::{Row, Table};
 
     struct Always;
 

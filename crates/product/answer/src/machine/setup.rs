@@ -39,7 +39,10 @@ fn install(user: Option<String>, say: &dyn Fn(&str)) -> Result<(), AnswerError> 
         return Err(AnswerError::usage(format!("--user {user}: there is no such user; nothing was changed")));
     }
     if !Path::new(DEVICE).exists() {
-        let message = format!("{DEVICE} is not there: this kernel is older than Linux 6.1 or has no CONFIG_USERFAULTFD, or a container hides it (docker run --device {DEVICE})");
+        let message = format!(
+            "{DEVICE} is not there: this kernel is older than Linux 6.1 or has no \
+                               CONFIG_USERFAULTFD, or a container hides it (docker run --device {DEVICE})"
+        );
         return Err(AnswerError::new(4, message));
     }
     if group().is_none() {

@@ -53,7 +53,10 @@ pub fn measured(
     }
     let (load, processors) = (Tree::machine().load(), processors());
     if load > f64::from(processors) {
-        listener.note(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe doctor --calibrate` when they are not\n"));
+        listener.note(&format!(
+            "warning: other programs are at work (load {load:.1}, {processors} CPUs); run \
+                                `coldframe doctor --calibrate` when they are not\n"
+        ));
     }
     let words = format!("measuring this machine once ({SECONDS} s)");
     let costs = costs::measure(backing, extent, &mut |done, all| listener.progress(done, Some(all), &words))?;

@@ -33,8 +33,8 @@ impl Costs {
     /// subtracted:
     ///
     /// ```text
-    ///   (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
-    ///   + out of the log's buffers x memory_fault + false faults x false_fault
+    ///   (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault
+    ///   + of streams x read_ahead + out of the log's buffers x memory_fault + false faults x false_fault
     ///   + clean victims without a load x evict_clean
     ///   + written victims without a load x evict_dirty, written ones during a load x evict_dirty_read
     /// ```

@@ -395,7 +395,8 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> 
     if without_room > 0 {
         let place = folder.parent().unwrap_or(folder).display();
         let message = format!(
-            "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another folder"
+            "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another \
+             folder"
         );
         return Err(AnswerError::new(5, message));
     }
@@ -430,7 +431,8 @@ impl Recording {
             let list: Vec<_> = self.processes_left.iter().map(u32::to_string).collect();
             let list = list.join(", ");
             all.push(format!(
-                "it has gone to the background (process {list}), recorded until now; keep it in the foreground, and kill {list}"
+                "it has gone to the background (process {list}), recorded until now; keep it in the foreground, and \
+                 kill {list}"
             ));
         }
         if self.disk_full {

@@ -129,7 +129,10 @@ fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> 
     Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
     if bits.covered == 0.0 {
         let heap = human_size(heap);
-        let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
+        let message = format!(
+            "too little was seen of its work to say what it needs of its heap of {heap}; watch it \
+                               for longer, or when it has work to do"
+        );
         return Err(AnswerError::new(1, message));
     }
     Ok(Watched::of(bits, question))

@@ -32,17 +32,17 @@ struct State {
     held: Option<File>,
     refused: bool,
     seconds: f64,
-    rate: FaultRate,
+    rate: FaultPace,
 }
 
 /// How fast faults come.
-struct FaultRate {
+struct FaultPace {
     /// The last look, and the faults until then.
     last: (Instant, u64),
     fast_at: Option<Instant>,
 }
 
-impl FaultRate {
+impl FaultPace {
     /// Whether they come fast at this look, or have lately.
     fn is_fast(&mut self, now: Instant, faults: u64) -> bool {
         let came = faults.saturating_sub(self.last.1);
@@ -57,7 +57,7 @@ impl FaultRate {
 impl Awake<'_> {
     /// `wanted`: otherwise processors sleep as they like.
     pub(crate) fn new(stats: &StatsFile, wanted: bool) -> Awake<'_> {
-        let rate = FaultRate { last: (Instant::now(), 0), fast_at: None };
+        let rate = FaultPace { last: (Instant::now(), 0), fast_at: None };
         Awake(stats, Mutex::new(State { wanted, held: None, refused: false, seconds: 0.0, rate }))
     }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_burst_of_faults_is_fast_and_so_is_a_short_pause_after_it() {
         let start = Instant::now();
-        let mut rate = FaultRate { last: (start, 0), fast_at: None };
+        let mut rate = FaultPace { last: (start, 0), fast_at: None };
         let mut is_fast = |ms, faults| rate.is_fast(start + Duration::from_millis(ms), faults);
         assert!(!is_fast(20, 20), "1,000 a second");
         assert!(is_fast(40, 41));

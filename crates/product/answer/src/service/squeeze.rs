@@ -219,7 +219,8 @@ impl Squeezed {
                 format!("{name} has ended meanwhile; start it again, and squeeze it while it works")
             }
             (Some(End::Stall), [only]) => format!(
-                "{name}: some process waits for {} {:.1} % of the time as it is ({} in swap); give it more memory first, or a \
+                "{name}: some process waits for {} {:.1} % of the time as it is ({} in swap); give it more memory \
+                 first, or a \
                  larger --max-stall",
                 self.others.unwrap_or("its memory"),
                 only.stalled_percent,

@@ -6,7 +6,7 @@
 //! ```text
 //! <!-- not run: REASON -->          this `sh` block is not run
 //! <!-- output -->                   this block is the exact output of the `sh` block above it
-//! <!-- output: our machine -->      the same, but only words of the first lines are compared: the numbers are of one machine
+//! <!-- output: our machine -->      the same, but only words of the first lines are compared
 //! ```
 //!
 //! A `text` block whose first line is `$ COMMAND` is run too, and compared as `output: our machine`.
@@ -297,7 +297,8 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
 #[test]
 fn an_output_that_differs_is_found_and_a_number_of_another_machine_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "```sh\necho it takes 3 ms\n```\n<!-- output -->\n```text\nit takes 3 ms\n```\n<!-- not run: slow -->\n```sh\nfalse\n```\n";
+    let text = "```sh\necho it takes 3 ms\n```\n<!-- output -->\n```text\nit takes 3 ms\n```\n<!-- not run: slow \
+                -->\n```sh\nfalse\n```\n";
     let tried = |text: &str, write: &str| {
         let mut page = Page { name: "a page".into(), folder: folder.path(), can_page: true, wrong: Vec::new() };
         let fresh = go_through(&mut page, text, write);

@@ -57,7 +57,11 @@ check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
 const OTHERS: [(&str, &str); 7] = [
-    ("compare", "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
+    (
+        "compare",
+        "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its \
+                 JSON is checked below",
+    ),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
     ("turns", "it needs programs that run, and swap; tests/quiet_swap/park.rs runs it and checks its JSON"),

@@ -28,18 +28,24 @@ fn advice(scale: f64) -> Value {
         let seconds = scale * seconds;
         let (low, high) = (span.map_or(seconds, |span| scale * span.0), span.map(|span| scale * span.1));
         json!({
-            "ram_bytes": ram * MIB, "seconds": seconds, "seconds_low": low, "seconds_high": high, "true_faults": 9000, "zero_fills": 8000,
-            "device_reads": 1000 + ram, "read_ahead": 0, "memory_loads": 0, "false_faults": 0, "evictions": 2000, "dirty_evictions": 900
+            "ram_bytes": ram * MIB, "seconds": seconds, "seconds_low": low, "seconds_high": high, "true_faults": 9000,
+                "zero_fills": 8000,
+            "device_reads": 1000 + ram, "read_ahead": 0, "memory_loads": 0, "false_faults": 0, "evictions": 2000,
+                "dirty_evictions": 900
         })
     };
     json!({
-        "schema_version": 1, "version": "0.1.0", "method": "recorder", "kind": "advice", "recorded_seconds": 1.2, "memory_use": null, "device": "here", "program": "sort", "command": "sort <numbers>",
-        "trace": "trace.parquet", "program_seconds": scale, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
+        "schema_version": 1, "version": "0.1.0", "method": "recorder", "kind": "advice", "recorded_seconds": 1.2,
+            "memory_use": null, "device": "here", "program": "sort", "command": "sort <numbers>",
+        "trace": "trace.parquet", "program_seconds": scale, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB,
+            "needed_bytes": 64 * MIB,
         "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
-        "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
+        "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16,
+            "evict_batch": 24, "sampled": null,
         "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
         "how_sure": ["costs: measured here"], "notes": [],
-        "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": scale * 2.8, "more": false, "runs": [scale * 2.8], "page_reads": 9100, "failed": null }]
+        "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": scale * 2.8, "more": false,
+            "runs": [], "page_reads": 9100, "failed": null }]
     })
 }
 
@@ -57,11 +63,14 @@ for (const width of [500, 900, 1600]) {
     note("wide", page.documentElement.scrollWidth <= width ? "fits" : "is " + page.documentElement.scrollWidth);
     // One part below the other; each has a height.
     const parts = [...page.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect());
-    const heights = parts.every((part) => part.height > 0), order = parts.every((part, i) => !i || part.top >= parts[i - 1].bottom - 0.5);
+    const heights = parts.every((part) => part.height > 0), order = parts.every((part, i) => !i
+        || part.top >= parts[i - 1].bottom - 0.5);
     note("parts", heights && order ? "in order" : JSON.stringify(parts));
-    const figure = page.querySelector("figure"), { u } = inside.eval("plots").get(figure), canvas = figure.querySelector("canvas");
+    const figure = page.querySelector("figure"), { u } = inside.eval("plots").get(figure),
+        canvas = figure.querySelector("canvas");
     note("figures", page.querySelectorAll("figure").length);
-    note("canvas", canvas.getBoundingClientRect().right <= width && canvas.width > 0.8 * figure.clientWidth ? "fits" : canvas.width);
+    note("canvas", canvas.getBoundingClientRect().right <= width && canvas.width > 0.8 * figure.clientWidth
+        ? "fits" : canvas.width);
     const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
     const picture = copy.getContext("2d", { willReadFrequently: true });
     picture.drawImage(canvas, 0, 0);
@@ -75,10 +84,13 @@ for (const width of [500, 900, 1600]) {
     const press = (key) => figure.dispatchEvent(new inside.KeyboardEvent("keydown", { key, bubbles: true }));
     const read = () => figure.querySelector(".readout").textContent;
     note("ticks", u.axes[1]._values.map((text, i) => text + "=" + u.axes[1]._splits[i]).join());
-    const map = page.querySelector("svg.map"), at = map.getBoundingClientRect(), below = page.querySelector(".heat").nextElementSibling;
-    const point = (kind, x, y) => map.dispatchEvent(new inside.PointerEvent(kind, { clientX: at.left + x * at.width, clientY: at.top + y * at.height, bubbles: true }));
+    const map = page.querySelector("svg.map"), at = map.getBoundingClientRect(),
+        below = page.querySelector(".heat").nextElementSibling;
+    const point = (kind, x, y) => map.dispatchEvent(new inside.PointerEvent(kind, { clientX: at.left + x * at.width,
+        clientY: at.top + y * at.height, bubbles: true }));
     point("pointermove", 0.9, 0.9); note("hover", below.textContent);
-    point("pointerdown", 0.1, 0.9); point("pointermove", 0.9, 0.1); point("pointerup", 0.9, 0.1); point("pointermove", 0.1, 0.1); note("marked", below.textContent);
+    point("pointerdown", 0.1, 0.9); point("pointermove", 0.9, 0.1); point("pointerup", 0.9, 0.1); point("pointermove",
+        0.1, 0.1); note("marked", below.textContent);
     note("table", [...page.querySelectorAll("#measured td")].map((cell) => cell.textContent).join());
     note("copy", page.querySelectorAll("button.copy").length);
     press("Home"); note("first", read());

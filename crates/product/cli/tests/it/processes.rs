@@ -21,7 +21,8 @@ enum { BYTES = 8 << 20 };
 static char statics[BYTES];
 int main(int count, char **words) {
     char kind = count > 1 ? words[1][0] : 'h';
-    char *all = kind == 's' ? statics : kind == 'l' ? mmap(0, BYTES, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0) : malloc(BYTES);
+    char *all = kind == 's' ? statics : kind == 'l' ? mmap(0, BYTES, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
+        0) : malloc(BYTES);
     for (int round = 0; round < (kind == 's' || kind == 'l' || kind == 'm' ? 2000 : 3); round++)
         for (int i = 0; i < BYTES; i += 512) ((volatile char *)all)[i] += (i >> 12) + round;
     if (kind == 'n') sleep(2);

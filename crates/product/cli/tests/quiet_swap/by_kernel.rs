@@ -17,9 +17,11 @@ const SUMS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 int main(int count, char **words) {
-    size_t words_of_heap = (size_t)48 << 17; uint64_t *heap = malloc(words_of_heap * 8), x = 88172645463325252u, sum = 0;
+    size_t words_of_heap = (size_t)48 << 17; uint64_t *heap = malloc(words_of_heap * 8), x = 88172645463325252u,
+        sum = 0;
     for (size_t i = 0; i < words_of_heap; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; heap[i] = x % 1000; }
-    for (int round = 0; round < atoi(words[1]); round++) for (size_t i = 0; i < words_of_heap; i++) sum = sum * 31 + heap[i];
+    for (int round = 0; round < atoi(words[1]); round++) for (size_t i = 0; i < words_of_heap;
+        i++) sum = sum * 31 + heap[i];
     printf("%016lx\n", (unsigned long)sum);
     return 7;
 }
@@ -85,7 +87,8 @@ const MODEL: &str = r#"
 int main(int count, char **words) {
     uint64_t *model = mmap(0, 64 << 20, PROT_READ, MAP_PRIVATE, open(words[1], O_RDONLY), 0), sum = 0;
     uint64_t *heap = memset(malloc(8 << 20), 1, 8 << 20);
-    for (int round = 0; round < atoi(words[2]); round++) for (long i = 0; i < 4 << 20; i++) sum = sum * 31 + model[i] + heap[i & 0xfffff];
+    for (int round = 0; round < atoi(words[2]); round++) for (long i = 0; i < 4 << 20;
+        i++) sum = sum * 31 + model[i] + heap[i & 0xfffff];
     printf("%016lx\n", (unsigned long)sum);
 }
 "#;

@@ -24,7 +24,8 @@ int main() {
     if (!fork()) for (;;) pause();
     for (size_t i = 0; i < (size_t)32 << 20; i += 64) heap[i] = i >> 12;
     puts("ready"); fflush(stdout);
-    for (;;) { for (size_t i = 0; i < (size_t)4 << 20; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000}; nanosleep(&nap, 0); }
+    for (;;) { for (size_t i = 0; i < (size_t)4 << 20; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000};
+        nanosleep(&nap, 0); }
 }
 "#;
 

@@ -20,10 +20,12 @@ const HOT: &str = r#"
 #include <time.h>
 int main(int count, char **words) {
     size_t all = (size_t)48 << 20, hot = (size_t)12 << 20; volatile uint8_t *heap = malloc(all); uint64_t x = 1;
-    for (size_t i = 0; i < all; i += 8) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; *(volatile uint64_t *)(heap + i) = x % 1000; }
+    for (size_t i = 0; i < all; i += 8) { x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+        *(volatile uint64_t *)(heap + i) = x % 1000; }
     if (count > 1 && mlockall(MCL_CURRENT)) return 1;
     puts("ready"); fflush(stdout);
-    for (;;) { for (size_t i = 0; i < hot; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000}; nanosleep(&nap, 0); }
+    for (;;) { for (size_t i = 0; i < hot; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000};
+        nanosleep(&nap, 0); }
 }
 "#;
 

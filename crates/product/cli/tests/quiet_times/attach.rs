@@ -373,7 +373,9 @@ fn musl_go_and_java_get_an_answer_in_a_user_namespace_too() {
         programs.push(vec![program.display().to_string(), "h".into(), "100000".into()]);
     }
     if have(&[GO]) {
-        let source = "package main\n\nfunc main() {\n\tkept := make([][]byte, 0)\n\tfor i := 0; i < 200; i++ {\n\t\tkept = append(kept, make([]byte, 200000))\n\t\tfor _, one := range kept {\n\t\t\tfor at := 0; at < len(one); at += 4096 {\n\t\t\t\tone[at]++\n\t\t\t}\n\t\t}\n\t}\n}\n";
+        let source = "package main\n\nfunc main() {\n\tkept := make([][]byte, 0)\n\tfor i := 0; i < 200; i++ \
+                      {\n\t\tkept = append(kept, make([]byte, 200000))\n\t\tfor _, one := range kept {\n\t\t\tfor at \
+                      := 0; at < len(one); at += 4096 {\n\t\t\t\tone[at]++\n\t\t\t}\n\t\t}\n\t}\n}\n";
         std::fs::write(folder.path().join("grow.go"), source).unwrap();
         let mut go = Command::new("go");
         go.args(["build", "-o", "grow", "grow.go"])

@@ -9,11 +9,6 @@ const COLUMNS_MAX: usize = 120;
 /// Crates with longer lines, tests included, and the number of these.
 #[rustfmt::skip]
 const EXCEPTIONS: &[(&str, usize)] = &[
-    ("answer", 50),
-    ("cli", 63),
-    ("lab-cli", 41),
-    ("proc", 17),
-    ("show", 4),
 ];
 
 #[test]

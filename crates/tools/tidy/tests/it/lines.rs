@@ -6,31 +6,31 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 7_800),
+    ("answer", 9_120),
     ("capi", 240),
-    ("cli", 1_090),
+    ("cli", 1_140),
     ("core", 5_260),
     ("journal", 780),
-    ("kernel", 2_140),
+    ("kernel", 2_160),
     ("lane", 1_590),
-    ("live", 9580),
-    ("preload", 3840),
-    ("proc", 680),
-    ("recording", 200),
-    ("sheet", 970),
+    ("live", 9_620),
+    ("preload", 3_880),
+    ("proc", 690),
+    ("recording", 320),
+    ("sheet", 1_220),
     ("show", 2_630),
     ("store", 2_290),
     ("terminal", 320),
     ("drivers", 3_270),
     ("experiment", 4_490),
-    ("figures", 2_960),
+    ("figures", 3_070),
     ("formats", 2_830),
     ("lab-cli", 2_340),
-    ("plots", 820),
+    ("plots", 1_250),
     ("py", 410),
     ("qemu-plugin", 730),
-    ("record", 1_140),
-    ("search", 1_420),
+    ("record", 1_150),
+    ("search", 1_430),
     ("fuzz", 230),
     ("model", 330),
     ("soak", 790),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 40_060), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 41_210), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
@@ -77,6 +77,7 @@ fn code_is_counted_without_comments_blank_lines_tests_and_naive_twins() {
     assert_eq!(count("let text = \"one\n\n  two\";\n"), 2);
     assert_eq!(count("#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nfn after() {}\n"), 1);
     assert_eq!(count("#[cfg(test)]\nmod claims;\nfn after() {}\n"), 1);
+    assert_eq!(count("#[cfg(any(test, feature = \"fake\"))]\npub mod fake;\nfn after() {}\n"), 1);
     assert_eq!(count("struct A {\n    #[cfg(test)]\n    b: u8,\n    c: u8,\n}\n"), 3);
     assert_eq!(
         count("#[cfg(feature = \"naive\")]\npub mod naive {\n    fn f() {}\n}\n#[cfg(unix)]\nfn after() {}\n"),

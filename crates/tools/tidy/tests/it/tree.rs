@@ -145,12 +145,6 @@ const NOT_IN_A_PROGRAM: [&str; 4] = ["as f64", "\"/proc", "process :: Command", 
 /// Files of a program that contain it today, and how often.
 #[rustfmt::skip]
 const DECIDING_FILES: &[(&str, usize)] = &[
-    ("crates/lab/lab-cli/src/advise.rs", 1),
-    ("crates/lab/lab-cli/src/priced.rs", 1),
-    ("crates/lab/lab-cli/src/record.rs", 2),
-    ("crates/lab/lab-cli/src/sim.rs", 5),
-    ("crates/lab/lab-cli/src/trace/heatmap.rs", 2),
-    ("crates/lab/lab-cli/src/trace/info.rs", 4),
 ];
 
 #[test]

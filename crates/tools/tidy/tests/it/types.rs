@@ -17,31 +17,11 @@ const ONE_A_FILE: &[(&str, &str)] = &[("cli", "Args"), ("lab-cli", "Args")];
 /// Names of several types of one crate, with their number.
 #[rustfmt::skip]
 const NAMES_OF_SEVERAL: &[(&str, usize)] = &[
-    ("answer Counts", 2),
-    ("answer Measured", 2),
-    ("answer Measuring", 2),
-    ("answer Memory", 2),
-    ("answer Order", 5),
-    ("answer Ran", 2),
-    ("answer Reading", 2),
-    ("answer Run", 2),
-    ("answer Times", 2),
-    ("answer Way", 2),
-    ("lab-cli AreaArgs", 2),
-    ("lab-cli Verb", 2),
-    ("answer Bench", 2),
-    ("answer Costs", 2),
-    ("answer Counter", 2),
-    ("answer Plain", 2),
 ];
 
 /// `impl` blocks that are neither in the file or folder of their type nor in that of their trait.
 #[rustfmt::skip]
 const ELSEWHERE: &[(&str, usize)] = &[
-    ("answer Device", 1),
-    ("answer Need", 1),
-    ("answer Timed", 1),
-    ("answer By", 1),
 ];
 
 /// What a crate defines: for each type the files that define it, and its `impl` blocks.

@@ -22,6 +22,8 @@
 
 pub(crate) mod budget;
 pub(crate) mod everyone;
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod family;
 pub(crate) mod faults;
 pub(crate) mod file_looks;
@@ -29,6 +31,4 @@ pub mod look;
 pub mod page_sample;
 pub(crate) mod program;
 pub(crate) mod reader;
-#[cfg(test)]
-pub(crate) mod table;
 pub(crate) mod watcher;

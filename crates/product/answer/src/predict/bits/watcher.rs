@@ -347,8 +347,8 @@ fn shows_enough(stretch: &Stretch, new: u64, first: Duration, since: Duration, c
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::predict::bits::fake::{Row, Table};
     use crate::predict::bits::faults::{covered, in_stretch};
-    use crate::predict::bits::table::{Row, Table};
 
     const BUDGET: Budget = Budget { share: 0.1, patience: 0.01, advance: None };
     const PACE: Pace = Pace { first: Duration::from_millis(1), growth: GROWTH, end: None, waits: true };
