@@ -105,14 +105,14 @@ pub struct Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        export::known(&self.export)?;
+        let exports = export::files(&self.export)?;
         let advice = answer(&self, quiet)?;
         if let (Some(path), Some(_)) = (&self.output, &advice.best) {
             write_config(path, &advice)?;
         }
         let data = json::Answer::new(&advice);
         output::result(&self.format, &data, || words::words(&advice))?;
-        board_export::exported(&data, words::words(&advice)).write(&self.export, &Page(&data))?;
+        board_export::exported(&data, words::words(&advice)).write(&exports, &Page(&data))?;
         // 1: the answer is no.
         Ok(ExitCode::from(u8::from(advice.best.is_none())))
     }

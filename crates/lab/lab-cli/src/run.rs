@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use coldframe_answer::run::child::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order, PagedRun};
 use coldframe_answer::run::pager::Pager;
-use coldframe_answer::run::program::default_backing;
+use coldframe_answer::run::program::{default_backing, Executable};
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_plots::priced::Price;
@@ -132,8 +132,8 @@ impl Verb<Failure> for Args {
         let sheet = self.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
         let slow = options.slow.as_ref().and(sheet.as_ref());
         slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
-        let signals = Signals::catch()?;
-        let order = Order { by: Pager::Ours, ..Order::new(&self.command, options, &signals) };
+        let (signals, program) = (Signals::catch()?, Executable::find(&self.command)?);
+        let order = Order { by: Pager::Ours, ..Order::new(&program, options, &signals) };
         let run = run_program(&order, &Terminal::new(quiet))?;
         let priced =
             sheet.as_ref().map(|sheet| Price::of(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();

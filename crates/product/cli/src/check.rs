@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::bench::check::{check, Check};
-use coldframe_answer::run::program::line;
+use coldframe_answer::run::program::{line, Executable};
 use coldframe_answer::Need;
-use coldframe_show::export::{self, Exported};
+use coldframe_show::export::{self, Exported, FileForm};
 use coldframe_show::html::Page;
 use coldframe_show::verdict_answer;
 
@@ -87,18 +87,18 @@ fn case(command: &[OsString]) -> String {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        export::known(&self.export)?;
+        let exports = export::files(&self.export)?;
         let before = self.baseline.as_deref().map(Need::read).transpose()?;
         let name = self.baseline.as_deref().map(Path::display).map(|name| name.to_string());
         let question = Check {
-            command: &self.command,
+            command: &Executable::find(&self.command)?,
             max_ram: self.max_ram,
             slowdown: self.max_slowdown.map(|percent| percent / 100.0),
             seconds: self.program_time.map(|time| time.as_secs_f64()),
             baseline: name.as_deref().zip(before.as_ref()),
-            whole: self.write_baseline.is_some(),
+            writes_baseline: self.write_baseline.is_some(),
             // The page is about a recording.
-            need: self.need || self.export.iter().any(|file| file.extension().is_some_and(|suffix| suffix == "html")),
+            need: self.need || exports.iter().any(|file| file.form == FileForm::Page),
         };
         self.form.keep_apart()?;
         let done = check(&question, &Terminal::new(quiet))?;
@@ -107,7 +107,7 @@ impl Verb<Failure> for Args {
         }
         self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
         Exported::verdict(&done.verdict, &case(&self.command))
-            .write(&self.export, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::new(answer)))?;
+            .write(&exports, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::new(answer)))?;
         Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {
             (false, _) => CANNOT_TELL,
             (true, within) => u8::from(!within),

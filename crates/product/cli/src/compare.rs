@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::bench::compare::{compare, Comparison};
+use coldframe_answer::run::program::Executable;
 use coldframe_show::compared;
 
 use crate::failure::Failure;
@@ -52,7 +53,7 @@ pub struct Args {
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
         let comparison = Comparison {
-            command: &self.program.words,
+            command: &Executable::find(&self.program.words)?,
             ram: &self.ram,
             runs: self.runs,
             max_time: self.max_time,

@@ -10,8 +10,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::bench::measure::{measure, Answered};
 use coldframe_answer::predict::{machine, watch};
+use coldframe_answer::run::program::Executable;
 use coldframe_answer::{Answer, AnswerError, Limits};
-use coldframe_show::export::{self, Exported};
+use coldframe_show::export::{self, ExportFile, Exported};
 use coldframe_show::group;
 use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
@@ -74,11 +75,11 @@ impl Args {
 }
 
 pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    export::known(&args.export)?;
+    let exports = export::files(&args.export)?;
     let done = match (&args.pid, &args.trace) {
-        (Some(process), _) => running(args, process, quiet),
-        (None, Some(trace)) => recorded(args, trace, quiet),
-        (None, None) => program(args, quiet),
+        (Some(process), _) => running(args, process, &exports, quiet),
+        (None, Some(trace)) => recorded(args, trace, &exports, quiet),
+        (None, None) => program(args, &exports, quiet),
     };
     match done {
         // An answer, too.
@@ -91,24 +92,24 @@ pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
 }
 
 /// The answer about a process that runs.
-fn running(args: &Args, process: &str, quiet: bool) -> Result<ExitCode, Failure> {
+fn running(args: &Args, process: &str, exports: &[ExportFile], quiet: bool) -> Result<ExitCode, Failure> {
     let time = args.time.unwrap_or(WATCHED);
     if time < WATCHED_MIN {
         return Err(Failure::usage(format!("--for: {time:?} is too short; give at least {WATCHED_MIN:?}")));
     }
     let limits = Limits { time: Some(time), ..args.limits() };
-    shown(args, &Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?))
+    shown(args, &Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?), exports)
 }
 
 /// The answer about a recording.
-fn recorded(args: &Args, trace: &Path, quiet: bool) -> Result<ExitCode, Failure> {
-    shown(args, &Answer::Recorder(machine::recorded(trace, &args.limits(), &Terminal::new(quiet))?))
+fn recorded(args: &Args, trace: &Path, exports: &[ExportFile], quiet: bool) -> Result<ExitCode, Failure> {
+    shown(args, &Answer::Recorder(machine::recorded(trace, &args.limits(), &Terminal::new(quiet))?), exports)
 }
 
 /// Prints the answer and writes its exports.
-fn shown(args: &Args, answer: &Answer) -> Result<ExitCode, Failure> {
+fn shown(args: &Args, answer: &Answer, exports: &[ExportFile]) -> Result<ExitCode, Failure> {
     args.form.print(answer, || words(answer, None, ""))?;
-    Exported::here(answer).write(&args.export, &Page::new(answer))?;
+    Exported::here(answer).write(exports, &Page::new(answer))?;
     Ok(code(answer))
 }
 
@@ -118,19 +119,19 @@ fn code(answer: &Answer) -> ExitCode {
 }
 
 /// The answer about a program, and the folder `PROGRAM.coldframe`.
-fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+fn program(args: &Args, exports: &[ExportFile], quiet: bool) -> Result<ExitCode, Failure> {
     let Some(name) = args.program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("a program is missing: coldframe -- PROGRAM ARGUMENTS"));
     };
     // A program that is not there has no answer of any kind.
-    coldframe_answer::run::program::binary(&args.program)?;
+    let executable = Executable::find(&args.program)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(&folder).map_err(|e| {
         AnswerError::new(5, format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()))
     })?;
-    let done = answered(args, &folder, quiet);
+    let done = answered(args, &executable, &folder, exports, quiet);
     if args.open && done.is_ok() {
         open(&folder.join(REPORT));
     }
@@ -153,11 +154,17 @@ fn open(page: &Path) {
 }
 
 /// The answer, and its files.
-fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
+fn answered(
+    args: &Args,
+    program: &Executable,
+    folder: &Path,
+    exports: &[ExportFile],
+    quiet: bool,
+) -> Result<ExitCode, Failure> {
     let terminal = Terminal::new(quiet);
     args.form.keep_apart()?;
-    let measured = measure(&args.program, folder, &args.limits(), &terminal)?;
-    write(folder, &measured, &args.export)?;
+    let measured = measure(program, folder, &args.limits(), &terminal)?;
+    write(folder, &measured, exports)?;
     let remarks: String = measured.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
     let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
     let text = words(&measured.answer, (!quiet).then_some(report.as_path()), &more);
@@ -166,7 +173,7 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
 }
 
 /// Writes the files to keep.
-fn write(folder: &Path, measured: &Answered, exports: &[PathBuf]) -> Result<(), Failure> {
+fn write(folder: &Path, measured: &Answered, exports: &[ExportFile]) -> Result<(), Failure> {
     output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
     let mut page = Page::new(&measured.answer);
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));

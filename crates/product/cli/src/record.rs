@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::predict::record as window;
+use coldframe_answer::run::program::Executable;
 use coldframe_answer::Listener;
 use coldframe_show::recording;
 
@@ -64,14 +65,14 @@ impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
         let out = self.output.clone().unwrap_or_else(|| default_output(&self.program.words));
         let terminal = Terminal::new(quiet);
+        let program = Executable::find(&self.program.words)?;
         let order = window::RecordOrder {
-            command: &self.program.words,
             pages: self.window,
             overhead: self.overhead,
             max_time: self.time,
             patience: window::PATIENCE,
             listener: Some(&terminal),
-            ..window::RecordOrder::default()
+            ..window::RecordOrder::new(&program)
         };
         let recorded = window::record(&order, &out)?;
         terminal.finish();

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use coldframe_answer::run::child::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order};
 use coldframe_answer::run::pager::Pager;
+use coldframe_answer::run::program::Executable;
 use coldframe_live::{Options, READ_AHEAD, READ_AHEAD_MAX};
 
 use crate::failure::Failure;
@@ -114,13 +115,13 @@ impl Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        let signals = Signals::catch()?;
+        let (signals, program) = (Signals::catch()?, Executable::find(&self.program.words)?);
         let order = Order {
             by: Pager::parse(&self.by).unwrap_or(Pager::Auto),
             swap: self.swap.as_deref(),
             pager_only: self.pager_only(),
             awake: !self.no_awake,
-            ..Order::new(&self.program.words, self.options(), &signals)
+            ..Order::new(&program, self.options(), &signals)
         };
         let run = run_program(&order, &Terminal::new(quiet))?;
         if let Some(path) = &self.stats {

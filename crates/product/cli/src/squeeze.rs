@@ -75,10 +75,10 @@ impl Verb<Failure> for Args {
             swap: self.swap.as_deref(),
             yes: self.yes,
         };
-        export::tables(&self.export)?;
+        let exports = export::tables(&self.export)?;
         let done = squeeze(&order, &Terminal::new(quiet), squeezed::step)?;
         self.form.print(&done, || squeezed::words(&done))?;
-        squeezed::exported(&done).write(&self.export, &Page::default())?;
+        squeezed::exported(&done).write(&exports, &Page::default())?;
         Ok(ExitCode::from(match (done.restored, self.yes && done.advised_bytes.is_none()) {
             (false, _) => 5,
             (true, none) => u8::from(none),

@@ -2,7 +2,7 @@
 //! report.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use coldframe_answer::{Answer, AnswerError, Point, Verdict};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
@@ -13,31 +13,68 @@ use crate::html::Html;
 use crate::plot::escape;
 use crate::{machine_answer, verdict_answer};
 
-/// The suffixes. `xml` is JUnit's form of a test report, for answers that are yes or no.
-pub const SUFFIXES: [&str; 6] = ["json", "csv", "md", "html", "prom", "xml"];
-
-fn suffix(path: &Path) -> Option<&'static str> {
-    let given = path.extension()?.to_str()?;
-    SUFFIXES.into_iter().find(|suffix| given.eq_ignore_ascii_case(suffix))
+/// The form of a file. `Junit` is a test report, for answers that are yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileForm {
+    /// `.json`
+    Json,
+    /// `.csv`
+    Csv,
+    /// `.md`
+    Markdown,
+    /// `.html`
+    Page,
+    /// `.prom`
+    Prometheus,
+    /// `.xml`
+    Junit,
 }
 
-/// Whether all files have a suffix that is a form. Asked before a program runs for minutes.
-pub fn known(files: &[PathBuf]) -> Result<(), AnswerError> {
-    match files.iter().find(|file| suffix(file).is_none()) {
-        None => Ok(()),
+/// The suffixes of the forms.
+const SUFFIXES: [(&str, FileForm); 6] = [
+    ("json", FileForm::Json),
+    ("csv", FileForm::Csv),
+    ("md", FileForm::Markdown),
+    ("html", FileForm::Page),
+    ("prom", FileForm::Prometheus),
+    ("xml", FileForm::Junit),
+];
+
+/// A file to write, and its form.
+#[derive(Clone, Debug)]
+pub struct ExportFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its form, which its suffix says.
+    pub form: FileForm,
+}
+
+/// The files of `--export` with their forms. Asked once, before a program runs for minutes.
+///
+/// # Errors
+/// A suffix is no form.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<ExportFile>, AnswerError> {
+    let file = |path: &PathBuf| {
+        let given = path.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default();
+        let form = SUFFIXES.iter().find(|(suffix, _)| given.eq_ignore_ascii_case(suffix)).map(|(_, form)| *form);
+        let suffixes = SUFFIXES.map(|(suffix, _)| suffix).join(", .");
+        let wrong = format!("--export {}: the suffix says the form, and can be .{suffixes}", path.display());
+        Ok(ExportFile { path: path.clone(), form: form.ok_or_else(|| AnswerError::usage(wrong))? })
+    };
+    paths.iter().map(file).collect()
+}
+
+/// The same for tables: no page, and no test report.
+///
+/// # Errors
+/// As [`files`], or for another form.
+pub fn tables(paths: &[PathBuf]) -> Result<Vec<ExportFile>, AnswerError> {
+    let files = files(paths)?;
+    match files.iter().find(|file| matches!(file.form, FileForm::Page | FileForm::Junit)) {
+        None => Ok(files),
         Some(file) => {
-            let (suffixes, file) = (SUFFIXES.join(", ."), file.display());
-            Err(AnswerError::usage(format!("--export {file}: the suffix says the form, and can be .{suffixes}")))
+            Err(AnswerError::usage(format!("--export {}: give .json, .csv, .md or .prom", file.path.display())))
         }
-    }
-}
-
-/// Whether all files have a suffix for a table: no page, and no test report.
-pub fn tables(files: &[PathBuf]) -> Result<(), AnswerError> {
-    known(files)?;
-    match files.iter().find(|file| matches!(suffix(file), Some("html" | "xml"))) {
-        None => Ok(()),
-        Some(file) => Err(AnswerError::usage(format!("--export {}: give .json, .csv, .md or .prom", file.display()))),
     }
 }
 
@@ -129,13 +166,12 @@ impl Exported {
     /// Writes the files: each in the form of its suffix; `page`: what the suffix `html` gives.
     ///
     /// # Errors
-    /// As [`known`] and [`Exported::text`]; a file cannot be written.
-    pub fn write(&self, files: &[PathBuf], page: &dyn Html) -> Result<(), AnswerError> {
-        known(files)?;
-        for file in files {
-            let text = self.text(suffix(file).unwrap_or_default(), page)?;
-            let failed = |e| AnswerError::new(5, format!("{}: cannot be written: {e}", file.display()));
-            std::fs::write(file, text).map_err(failed)?;
+    /// As [`Exported::text`]; a file cannot be written.
+    pub fn write(&self, files: &[ExportFile], page: &dyn Html) -> Result<(), AnswerError> {
+        for ExportFile { path, form } in files {
+            let text = self.text(*form, page)?;
+            let failed = |e| AnswerError::new(5, format!("{}: cannot be written: {e}", path.display()));
+            std::fs::write(path, text).map_err(failed)?;
         }
         Ok(())
     }
@@ -143,18 +179,20 @@ impl Exported {
     /// The file's text; `page`: what the suffix `html` gives.
     ///
     /// # Errors
-    /// No such suffix; a test report of an answer that is not yes or no; as [`Page::html`].
-    pub fn text(&self, suffix: &str, page: &dyn Html) -> Result<String, AnswerError> {
-        let bad = |reason: String| AnswerError::new(3, format!(".{suffix}: {reason}"));
-        match (suffix, self.within) {
-            ("json", _) => Ok(serde_json::to_string_pretty(&self.json).expect("a value is always printable") + "\n"),
-            ("csv", _) => Ok(self.csv()),
-            ("md", _) => Ok(self.markdown()),
-            ("html", _) => page.html(),
-            ("prom", _) => Ok(self.prometheus()),
-            ("xml", Some(within)) => Ok(self.junit(within)),
-            ("xml", None) => Err(bad("a test report says yes or no; ask `coldframe check`".into())),
-            _ => Err(bad(format!("give one of .{}", SUFFIXES.join(", .")))),
+    /// A test report of an answer that is not yes or no; as [`Page::html`].
+    pub fn text(&self, form: FileForm, page: &dyn Html) -> Result<String, AnswerError> {
+        match (form, self.within) {
+            (FileForm::Json, _) => {
+                Ok(serde_json::to_string_pretty(&self.json).expect("a value is always printable") + "\n")
+            }
+            (FileForm::Csv, _) => Ok(self.csv()),
+            (FileForm::Markdown, _) => Ok(self.markdown()),
+            (FileForm::Page, _) => page.html(),
+            (FileForm::Prometheus, _) => Ok(self.prometheus()),
+            (FileForm::Junit, Some(within)) => Ok(self.junit(within)),
+            (FileForm::Junit, None) => {
+                Err(AnswerError::new(3, ".xml: a test report says yes or no; ask `coldframe check`"))
+            }
         }
     }
 
@@ -277,26 +315,33 @@ mod tests {
     #[test]
     fn each_suffix_has_its_form_and_quotes_what_it_must() {
         let (yes, page) = (exported(Some(false)), Page::default());
-        let text = |suffix| yes.text(suffix, &page).unwrap();
-        assert_eq!(text("csv"), "ram_bytes,seconds\n4096,1.5\n8192,\n");
-        assert!(text("md").contains("| ram | time |\n| ---: | ---: |\n| 4 KiB | 1.50 s |\n| 8 KiB |  |\n"));
-        let prom = text("prom");
+        let text = |form| yes.text(form, &page).unwrap();
+        assert_eq!(text(FileForm::Csv), "ram_bytes,seconds\n4096,1.5\n8192,\n");
+        assert!(
+            text(FileForm::Markdown).contains("| ram | time |\n| ---: | ---: |\n| 4 KiB | 1.50 s |\n| 8 KiB |  |\n")
+        );
+        let prom = text(FileForm::Prometheus);
         assert!(prom.contains("\ncoldframe_seconds{program=\"a\\\"b<c\",ram_bytes=\"4096\"} 1.5\n"), "{prom}");
         assert!(!prom.contains("8192") && prom.contains("coldframe_within{program=\"a\\\"b<c\"} 0\n"), "{prom}");
-        let junit = text("xml");
+        let junit = text(FileForm::Junit);
         assert!(
             junit.contains("failures=\"1\"") && junit.contains("<testcase classname=\"coldframe\" name=\"./a b\""),
             "{junit}"
         );
         assert!(junit.contains("message=\"no: a&quot;b needs 3.5 MiB &amp; more than before\" "), "{junit}");
-        assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap(), yes.json);
+        assert_eq!(serde_json::from_str::<Value>(&text(FileForm::Json)).unwrap(), yes.json);
     }
 
     #[test]
     fn what_is_no_form_is_refused_with_those_that_are() {
-        let page = Page::default();
-        let printed = exported(None).text("xls", &page).unwrap_err().to_string();
-        assert!(printed.contains(".csv") && printed.contains(".prom"), "{printed}");
-        assert!(exported(None).text("xml", &page).unwrap_err().to_string().contains("coldframe check"));
+        let printed = files(&["a.json".into(), "b.xls".into()]).unwrap_err().to_string();
+        assert!(printed.contains("b.xls") && printed.contains(".csv") && printed.contains(".prom"), "{printed}");
+        assert_eq!(files(&["a.HTML".into()]).unwrap()[0].form, FileForm::Page);
+        assert!(tables(&["a.html".into()]).is_err() && tables(&["a.md".into()]).is_ok());
+        assert!(exported(None)
+            .text(FileForm::Junit, &Page::default())
+            .unwrap_err()
+            .to_string()
+            .contains("coldframe check"));
     }
 }

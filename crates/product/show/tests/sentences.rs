@@ -12,7 +12,7 @@ use coldframe_answer::bench::plan::carry_out;
 use coldframe_answer::bench::runner::Ways;
 use coldframe_answer::run::runs::Way;
 use coldframe_answer::run::streams::Output;
-use coldframe_answer::{Answer, Common, Limits, Method, Need, Point, Recorded, Run, Silent, Verdict, Watched};
+use coldframe_answer::{Answer, By, Common, Limits, Method, Need, Point, Recorded, Run, Silent, Verdict, Watched};
 use coldframe_show::{compared, machine_answer, verdict_answer};
 
 const MIB: u64 = 1 << 20;
@@ -213,18 +213,71 @@ fn recorded() -> Recorded {
     }
 }
 
-/// What `coldframe -- app` prints, with its remarks.
-fn answered(prediction: Answer, mut fake: Fake, ways: &Ways) -> String {
+/// The answer of `coldframe -- app`, and its remarks.
+fn measured(prediction: Answer, mut fake: Fake, ways: &Ways) -> (Answer, Vec<String>) {
     let limits = Limits::default();
     let output = Some(Output::digest(fake.prints[0]));
     let mut runs = RunLog::after(Run { seconds: fake.seconds, output, ..Run::default() });
     let alone = Alone { recorded_seconds: fake.seconds, limits };
     let yardstick = carry_out(&alone, &mut runs, &mut fake, &Silent);
-    let (answer, remarks) = match yardstick.seconds {
+    match yardstick.seconds {
         Some(_) => with_less(prediction, yardstick, ways, &mut runs, &limits, &mut fake, &Silent),
         None => (prediction, yardstick.remarks),
-    };
+    }
+}
+
+/// What `coldframe -- app` prints, with its remarks.
+fn answered(prediction: Answer, fake: Fake, ways: &Ways) -> String {
+    let (answer, remarks) = measured(prediction, fake, ways);
     joined(&(machine_answer::words(&answer, None, "") + &remarks.join(". ")))
+}
+
+// Five faults of an answer that were once found by hand.
+
+#[test]
+fn pages_that_were_only_read_are_no_need() {
+    let fake = Fake { pager: takes(1.0), kernel: refused(), peak: 40, ..Fake::new(1.0) };
+    let (answer, _) = measured(Answer::Recorder(recorded()), fake, &ways());
+    assert_eq!((answer.managed_bytes / MIB, answer.needed_bytes / MIB), (40, 40));
+    assert!(answer.notes.iter().any(|note| note.contains("60 MiB of heap were read and never written")));
+}
+
+#[test]
+fn the_first_size_is_run_by_both_pagers_and_the_search_goes_on_by_the_faster_one() {
+    let fake = Fake { pager: takes(3.0), kernel: slow_below_60(3.0), peak: 100, ..Fake::new(1.0) };
+    let (answer, _) = measured(Answer::Recorder(recorded()), fake, &ways());
+    let sizes = |by: By| answer.runs.iter().filter(|runs| runs.by == by).count();
+    assert!(answer.by == Some(By::Kernel) && sizes(By::Kernel) >= 3, "{:?}", answer.runs);
+    assert_eq!(sizes(By::Pager), 2, "the first size, and the recommended one");
+}
+
+#[test]
+fn all_of_its_ram_has_what_is_not_paged_once() {
+    let prediction = Recorded { common: Common { not_paged_bytes: 11 * MIB, ..common() }, ..recorded() };
+    let fake = Fake { pager: takes(3.0), kernel: refused(), peak: 100, ..Fake::new(1.0) };
+    let printed = answered(Answer::Recorder(prediction), fake, &ways());
+    assert!(printed.contains("Recommended: all of its 112 MiB, unpaged"), "{printed}");
+    assert!(printed.contains("Kubernetes: memory: 112Mi"), "{printed}");
+}
+
+#[test]
+fn a_size_that_only_runs_know_is_shown_and_recommended() {
+    let fake = Fake { pager: slow_below_60(3.0), kernel: refused(), peak: 100, ..Fake::new(1.0) };
+    let (answer, _) = measured(Answer::Recorder(recorded()), fake, &ways());
+    let ram = answer.ram_bytes.expect("a size is good");
+    assert!(answer.curve.iter().all(|point| point.ram_bytes != ram), "the curve does not have it");
+    let printed = joined(&machine_answer::words(&answer, None, ""));
+    let size = coldframe_sheet::quantity::ram_size(ram);
+    assert!(printed.contains(&format!("* {size}")), "{printed}");
+    assert!(printed.contains(&format!("Recommended: --ram {size}:")) && !printed.contains("none"), "{printed}");
+}
+
+#[test]
+fn a_short_program_that_takes_some_milliseconds_more_is_fast_enough() {
+    let fake = Fake { pager: takes(0.018), kernel: refused(), peak: 100, ..Fake::new(0.01) };
+    let prediction = Recorded { common: Common { program_seconds: 0.01, ..common() }, ..recorded() };
+    let printed = answered(Answer::Recorder(prediction), fake, &ways());
+    assert!(printed.contains("8.00 ms longer than alone."), "{printed}");
 }
 
 #[test]
@@ -273,12 +326,6 @@ fn each_recommendation_has_its_sentence() {
         let printed = answered(Answer::Recorder(recorded()), fake, &ways);
         assert!(printed.contains(sentence), "{printed}\nwanted: {sentence}");
     }
-    // A short program may take a little longer than its slowdown allows: nobody notices.
-    let mut short = fake(Behaviour { table: vec![(1 << 20, 0.018, 1)], ..takes(0.0) }, refused());
-    short.seconds = 0.01;
-    let prediction = Recorded { common: Common { program_seconds: 0.01, ..common() }, ..recorded() };
-    let printed = answered(Answer::Recorder(prediction), short, &ways());
-    assert!(printed.contains("ms longer than alone."), "{printed}");
     // No size is within the slowdown, and nothing was run.
     let none = Recorded { common: Common { ram_bytes: None, ..common() }, ..recorded() };
     let printed = joined(&machine_answer::words(&Answer::Recorder(none), None, ""));

@@ -1,8 +1,6 @@
 //! Yes or no about a program's memory: it is recorded, or watched where that is not possible, and its need is compared
 //! with a limit.
 
-use std::ffi::OsString;
-
 use coldframe_sheet::Sheet;
 
 use crate::bench::limit::InLimit;
@@ -21,7 +19,7 @@ use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE_OF_CHECK};
 use crate::predict::watch;
 use crate::run::child::Signals;
-use crate::run::program::{binary, line, pageable};
+use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::Runs;
 use crate::run::streams::Streams;
 use std::time::Instant;
@@ -29,7 +27,7 @@ use std::time::Instant;
 /// The question.
 pub struct Check<'a> {
     /// The program and its arguments.
-    pub command: &'a [OsString],
+    pub command: &'a Executable,
     /// The most RAM.
     pub max_ram: Option<u64>,
     /// The longest extra run time, as a part of the stand-alone time.
@@ -39,7 +37,7 @@ pub struct Check<'a> {
     /// What the program needed earlier, and the name of its file.
     pub baseline: Option<(&'a str, &'a Need)>,
     /// Whether a new baseline is wanted: the median of several recordings.
-    pub whole: bool,
+    pub writes_baseline: bool,
     /// Whether the need is wanted, too, which takes a recording.
     pub need: bool,
 }
@@ -59,14 +57,13 @@ pub struct Checked {
 /// No limit; the program failed, or can only be measured in another way than its baseline.
 pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerError> {
     let limit = check.max_ram.or(check.baseline.map(|(_, need)| growth(need.need_bytes, NOISE)));
-    if limit.is_none() && !check.whole {
+    if limit.is_none() && !check.writes_baseline {
         return Err(AnswerError::usage("check -- PROGRAM needs a limit: --max-ram SIZE, or --baseline NEED.json"));
     }
-    binary(check.command)?;
     let slowdown = check.limits().slowdown;
     let runs = check.max_ram.map(|ram| check.in_limit(ram, slowdown, listener)).transpose()?.flatten();
     listener.finish();
-    if let (Some((plain, paged)), true) = (&runs, check.baseline.is_none() && !check.whole && !check.need) {
+    if let (Some((plain, paged)), true) = (&runs, check.baseline.is_none() && !check.writes_baseline && !check.need) {
         let program = program(Some(&line(check.command)));
         let verdict = Verdict::by_runs(program, slowdown, limit, plain.clone(), paged.clone());
         return Ok(Checked { verdict, need: None });
@@ -82,7 +79,7 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
         needs.push(need);
         answers.push(answer);
         let verdict = Verdict::by_needs(&needs, limit, check.baseline);
-        if !verdict.is_open() && (!check.whole || needs.len() >= RECORDINGS)
+        if !verdict.is_open() && (!check.writes_baseline || needs.len() >= RECORDINGS)
             || runs.is_some() && needs.len() >= RECORDINGS
         {
             let middle = median(&needs);
@@ -167,7 +164,7 @@ impl Check<'_> {
         let folder = tempfile::tempdir();
         let folder = folder.map_err(|e| AnswerError::new(5, format!("no temporary folder: {e}; set TMPDIR")))?;
         let trace = folder.path().join("trace.parquet");
-        let order = RecordOrder { command: self.command, patience: PATIENCE_OF_CHECK, ..RecordOrder::default() };
+        let order = RecordOrder { patience: PATIENCE_OF_CHECK, ..RecordOrder::new(self.command) };
         if let Err(why) = served(&order, &trace)? {
             return Ok(Err(why));
         }

@@ -17,7 +17,7 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
-use crate::run::program::{binary, default_backing, pageable};
+use crate::run::program::{default_backing, pageable, Executable};
 use crate::run::runs::{Run, Runs, Way};
 use crate::run::streams::Streams;
 use crate::SCHEMA_VERSION;
@@ -30,7 +30,7 @@ const PATIENCE: f64 = 10.0;
 /// What to compare.
 pub struct Comparison<'a> {
     /// The program and its arguments.
-    pub command: &'a [OsString],
+    pub command: &'a Executable,
     /// Sizes of RAM: of the program's memory, or absolute.
     pub ram: &'a [String],
     /// Runs of each kind.
@@ -78,7 +78,6 @@ pub struct MemorySizes {
 /// Nobody can page the program here; it cannot be started; a signal came.
 pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compared, AnswerError> {
     let (program, ram) = (comparison.command, comparison.ram);
-    binary(program)?;
     // Before the program runs for minutes: these would be refused for any memory.
     ram.iter().try_for_each(|text| size(text, WHOLE).map(drop))?;
     let backing = comparison.backing.map_or_else(default_backing, Path::to_owned);
@@ -211,7 +210,7 @@ fn ran(outcome: &Outcome) -> Result<&Run, Refusal> {
 }
 
 /// The ways of paging that this machine can give, and why it cannot give the others.
-fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Vec<Named>, Vec<String>) {
+fn ways(program: &Executable, folder: &Path, backing: &Path, given: bool) -> (Vec<Named>, Vec<String>) {
     let (mut ways, mut lacking) = (Vec::new(), Vec::new());
     let mut add = |name, way: Way, options: &[&str]| {
         ways.push(Named { name, way, options: options.iter().map(ToString::to_string).collect() });

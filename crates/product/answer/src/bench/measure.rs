@@ -1,7 +1,6 @@
 //! What a program needs, in the best way that the machine allows: recorded by our pager, else watched by its referenced
 //! bits; and then run again, plain and in less RAM, as far as it can be.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
@@ -26,7 +25,7 @@ use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::child::Signals;
-use crate::run::program::{binary, line, pageable};
+use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::streams::Streams;
 
@@ -50,12 +49,11 @@ pub struct Answered {
 /// # Errors
 /// There is no such program; it cannot be watched; it does not use enough memory.
 pub fn measure(
-    command: &[OsString],
+    command: &Executable,
     folder: &Path,
     limits: &Limits,
     listener: &dyn Listener,
 ) -> Result<Answered, AnswerError> {
-    binary(command)?;
     let streams = Streams::new()?;
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
     // answer's time.
@@ -69,7 +67,7 @@ pub fn measure(
 
 /// An answer that is being made.
 struct Measuring<'a> {
-    command: &'a [OsString],
+    command: &'a Executable,
     /// The folder of its trace.
     folder: &'a Path,
     limits: &'a Limits,
@@ -83,12 +81,11 @@ impl Measuring<'_> {
         let trace = self.folder.join("trace.parquet");
         let streams = (!self.limits.once).then_some(self.streams);
         let order = RecordOrder {
-            command: self.command,
             patience: if self.limits.once { PATIENCE } else { PATIENCE_WITH_RUNS },
             max_time: self.limits.time,
             streams,
             listener: Some(self.listener),
-            ..RecordOrder::default()
+            ..RecordOrder::new(self.command)
         };
         let recording = match served(&order, &trace)? {
             Ok(recording) => recording,

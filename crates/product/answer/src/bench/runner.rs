@@ -2,7 +2,6 @@
 //! compared; only a run that is `shown` has the user's own streams.
 
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +25,7 @@ use crate::run::child::{below_since, Care, Child, Signals, Why};
 use crate::run::order::{Order, Program};
 use crate::run::paged::{run, PagedRun};
 use crate::run::pager::Pager;
-use crate::run::program::{default_backing, is_root, pageable, plain};
+use crate::run::program::{default_backing, is_root, pageable, plain, Executable};
 use crate::run::runs::{By, Run, Way};
 use crate::run::streams::{Output, Streams};
 
@@ -36,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// A program, and what all of its runs share.
 pub struct Bench<'a> {
     /// The program and its arguments.
-    pub program: &'a [OsString],
+    pub program: &'a Executable,
     /// The folder of swap files.
     pub folder: &'a Path,
     /// Its input.
@@ -170,7 +169,7 @@ pub struct Ways {
 
 impl Ways {
     /// Asks this machine. `folder`: where a swap file for the runs has room.
-    pub fn find(program: &[OsString], folder: &Path) -> Ways {
+    pub fn find(program: &Executable, folder: &Path) -> Ways {
         let pager = pageable(program).map(|()| Way::pager()).map_err(|why| why.to_string());
         let kernel = kernel_swap(folder).map(Way::kernel);
         let why = || if is_root() { ready_here(None).err().map(|why| why.to_string()) } else { None };

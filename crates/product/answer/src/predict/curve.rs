@@ -67,9 +67,10 @@ impl Point {
     }
 }
 
-/// The uncertainty that a window leaves for a size, as a part of the window. The bounds of `store/src/window.rs` are
-/// those of the worst string. Measured (2026-11-22) against recordings through a window of 256 pages: the curve of
-/// one Python program through 600 pages was shifted by at most 0.14 of its window, that of m.py through 1,200 by 0.28.
+/// How far the recording window may shift the curve, as a fraction of the window: one part in so many.
+/// `store/src/window.rs` proves the worst case. Measured (2026-11-22) against recordings through a window of 256 pages:
+/// the curve of one Python program through 600 pages was shifted by at most 0.14 of its window, that of m.py through
+/// 1,200 by 0.28.
 const OPEN: u64 = 4;
 /// The uncertainty of the time that a recording took from the program, as a part of it: what faults cost besides their
 /// handlers is known from few programs, and waits may overlap.

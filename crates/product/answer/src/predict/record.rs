@@ -30,7 +30,7 @@ use crate::predict::not_paged::NotPaged;
 use crate::predict::stand_alone::stand_alone;
 use crate::run::awake;
 use crate::run::child::{Care, Child, Ended, Signals, Why};
-use crate::run::program::{self, default_backing, line, pageable, with_pager};
+use crate::run::program::{self, default_backing, line, pageable, with_pager, Executable};
 use crate::run::streams::Streams;
 
 /// The result of a recording.
@@ -41,7 +41,8 @@ pub struct Recording {
     /// `faults`: by the pager.
     pub via: &'static str,
     /// Nanoseconds from a fault to its handler and back, on average.
-    pub way_ns: u64,
+    #[serde(rename = "way_ns")]
+    pub round_trip_ns: u64,
     /// Rows of the trace.
     pub rows: u64,
     /// Faults of the program.
@@ -95,10 +96,9 @@ pub struct ProcessorTimes {
 }
 
 /// What to record, and how.
-#[derive(Default)]
 pub struct RecordOrder<'a> {
     /// The program and its arguments.
-    pub command: &'a [OsString],
+    pub command: &'a Executable,
     /// A window of this many pages, without sampling; `None`: both adapt to the program.
     pub pages: Option<usize>,
     /// Nanoseconds of the user's patience that recording may take in addition.
@@ -111,6 +111,14 @@ pub struct RecordOrder<'a> {
     pub streams: Option<&'a Streams>,
     /// Who hears how far it is.
     pub listener: Option<&'a dyn Listener>,
+}
+
+impl<'a> RecordOrder<'a> {
+    /// The program, in the way that adapts to it.
+    pub fn new(command: &'a Executable) -> RecordOrder<'a> {
+        let (pages, patience, max_time) = (None, 0, None);
+        RecordOrder { command, pages, patience, overhead: false, max_time, streams: None, listener: None }
+    }
 }
 
 /// The patience of a user who waits for an answer, in nanoseconds. Most programs take a small part of it
@@ -137,7 +145,7 @@ struct RecordedRun {
     worked: Option<f64>,
     ended: Ended,
     /// What each process had in RAM besides its heap.
-    rests: BTreeMap<u32, Rest>,
+    not_paged_kinds: BTreeMap<u32, Rest>,
 }
 
 /// What other programs did while these processes ran.
@@ -178,9 +186,9 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let mut process = with_pager(command, &options)?;
     order.streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
     let child = Child::start(process, &command[0])?;
-    let (id, looks) = (child.id(), Looks { folder: folder.path(), noted: Mutex::default() });
+    let (id, watch) = (child.id(), ProcessWatch { folder: folder.path(), memory: Mutex::default() });
     let look = || {
-        looks.note(started);
+        watch.note(started);
         order.streams.iter().for_each(|streams| streams.look(id));
         let Some(listener) = order.listener else { return };
         // An interactive program has the terminal for itself.
@@ -193,8 +201,8 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
     let seconds = ended.ended_at.duration_since(started).as_secs_f64();
     order.listener.iter().for_each(|listener| listener.progress(0, None, "reading the recording"));
-    let rests = looks.noted.into_inner().unwrap_or_default().rests;
-    Ok(RecordedRun { seconds, folder, native_seconds, worked, ended, rests })
+    let not_paged_kinds = watch.memory.into_inner().unwrap_or_default().not_paged_kinds;
+    Ok(RecordedRun { seconds, folder, native_seconds, worked, ended, not_paged_kinds })
 }
 
 /// Runs the program and writes the trace to `out`.
@@ -203,14 +211,14 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
 /// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
 /// the trace is full.
 pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError> {
-    let RecordedRun { folder, seconds, native_seconds, worked, ended, rests } = ran(order, out)?;
+    let RecordedRun { folder, seconds, native_seconds, worked, ended, not_paged_kinds } = ran(order, out)?;
     let (status, processes_left) = (ended.status, alive(folder.path()));
     let processes = read(folder.path(), status)?;
     let disk_full = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let seconds_of = |word| sum(word) as f64 / 1e9;
     let (faults, handling_seconds) = (sum(Word::Faults), seconds_of(Word::Handling));
-    let way_ns = sum(Word::Ways) / faults.max(1);
+    let round_trip_ns = sum(Word::Ways) / faults.max(1);
     let processor_seconds = ProcessorTimes {
         program: seconds_of(Word::Program),
         handlers: seconds_of(Word::Handled),
@@ -218,7 +226,7 @@ pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError>
     };
     let noise = noise(worked, &processes, seconds);
     let largest = processes.iter().max_by_key(|process| process.word(Word::Managed));
-    let rest = largest.and_then(|process| rests.get(&(process.word(Word::Process) as u32)));
+    let rest = largest.and_then(|process| not_paged_kinds.get(&(process.word(Word::Process) as u32)));
     // `new` of C++ calls malloc for the program.
     let passes_on = |name: &str| name.starts_with("libstdc++");
     let text = |caller: &u64| rest?.texts.iter().find(|(start, end, _)| (start..end).contains(&caller));
@@ -240,7 +248,7 @@ pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError>
     Ok(Recording {
         trace: out.to_owned(),
         via: "faults",
-        way_ns,
+        round_trip_ns,
         rows: summary.rows,
         faults,
         processes: facts.processes,
@@ -321,42 +329,42 @@ fn alive(folder: &Path) -> Vec<u32> {
     all
 }
 
-/// Looks at recorded processes from outside.
-struct Looks<'a> {
+/// Watches recorded processes from outside.
+struct ProcessWatch<'a> {
     folder: &'a Path,
-    noted: Mutex<Noted>,
+    memory: Mutex<ProcessMemory>,
 }
 
 #[derive(Default)]
-struct Noted {
+struct ProcessMemory {
     /// Files whose processes are not there any more.
     gone: HashSet<OsString>,
-    rests: BTreeMap<u32, Rest>,
+    not_paged_kinds: BTreeMap<u32, Rest>,
     /// When memory besides the heap is looked at the next time: each time after a quarter more.
-    due: Duration,
+    next_look: Duration,
 }
 
-impl Looks<'_> {
+impl ProcessWatch<'_> {
     /// Notes in the file of each process that it is there: one that is killed, or becomes another program, cannot note
     /// its end.
     fn note(&self, started: Instant) {
-        let (Ok(files), Ok(mut noted)) = (std::fs::read_dir(self.folder), self.noted.lock()) else { return };
+        let (Ok(files), Ok(mut memory)) = (std::fs::read_dir(self.folder), self.memory.lock()) else { return };
         let elapsed = started.elapsed();
-        let due = elapsed >= noted.due;
+        let is_due = elapsed >= memory.next_look;
         for file in files.flatten().map(|file| file.path()) {
             let name = file.file_name().unwrap_or_default();
-            if noted.gone.contains(name) {
+            if memory.gone.contains(name) {
                 continue;
             }
-            match Looks::is_there(&file) {
-                None => _ = noted.gone.insert(name.to_owned()),
-                Some(process) if due => {
+            match ProcessWatch::is_there(&file) {
+                None => _ = memory.gone.insert(name.to_owned()),
+                Some(process) if is_due => {
                     let rest = Rest::of(&[process], &OURS);
-                    let most = noted.rests.entry(process).or_default();
-                    if rest.sum() > most.sum() {
-                        *most = rest;
+                    let largest = memory.not_paged_kinds.entry(process).or_default();
+                    if rest.sum() > largest.sum() {
+                        *largest = rest;
                     }
-                    noted.due = elapsed + elapsed / 4;
+                    memory.next_look = elapsed + elapsed / 4;
                 }
                 Some(_) => {}
             }

@@ -102,7 +102,7 @@ impl Recorded {
         }
         let common = &mut self.common;
         let margin = common.needed_bytes.saturating_sub(common.managed_bytes);
-        // What a child still shares with its parent is lost below that.
+        // With less RAM, pages that are shared after a fork are counted twice.
         let needed = round_up(rows.together(common.needed_bytes, margin));
         let all = |ram: u64| round_up(rows.together(ram, margin)).clamp(FRAMES_MIN as u64 * PAGE, needed);
         common.curve.iter_mut().for_each(|point| point.ram_bytes = all(point.ram_bytes));

@@ -1,6 +1,5 @@
 //! What to run, and how; and what became of the program.
 
-use std::ffi::OsString;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::pager::Pager;
+use crate::run::program::Executable;
 
 /// Sets a command's standard streams.
 pub type Redirect<'a> = dyn Fn(&mut Command) -> Result<(), AnswerError> + 'a;
@@ -18,7 +18,7 @@ pub type Redirect<'a> = dyn Fn(&mut Command) -> Result<(), AnswerError> + 'a;
 /// What to run, and how.
 pub struct Order<'a> {
     /// The program and its arguments.
-    pub command: &'a [OsString],
+    pub command: &'a Executable,
     /// Who pages it.
     pub by: Pager,
     /// The swap that is made for it, if the kernel pages it.
@@ -43,7 +43,7 @@ pub struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// The program in that many bytes of RAM, as `coldframe run` runs it.
-    pub fn new(command: &'a [OsString], options: Options, signals: &'a Signals) -> Order<'a> {
+    pub fn new(command: &'a Executable, options: Options, signals: &'a Signals) -> Order<'a> {
         Order {
             command,
             by: Pager::Auto,

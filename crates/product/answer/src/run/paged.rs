@@ -19,7 +19,7 @@ use crate::run::child::{below_since, Care};
 use crate::run::choice::{choose, PagedBy};
 use crate::run::disk::Counter;
 pub use crate::run::order::{Order, Program};
-use crate::run::program::{allowed, binary, find_preload, manageable, with_pager};
+use crate::run::program::{allowed, find_preload, manageable, with_pager};
 use crate::SCHEMA_VERSION;
 
 /// Bytes of an erase block, to convert written bytes to blocks. LOBI's flash (slide 4): 128 KiB.
@@ -173,9 +173,8 @@ impl SwapAreaRun {
 
 /// Runs the program and waits for it.
 pub fn run(order: &Order, listener: &dyn Listener) -> Result<PagedRun, AnswerError> {
-    let binary = binary(order.command)?;
     let pager = || {
-        manageable(&binary)?;
+        manageable(order.command)?;
         find_preload()?;
         allowed(&order.options.backing)
     };

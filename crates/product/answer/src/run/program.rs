@@ -1,6 +1,7 @@
 //! A program before it starts: which binary runs, whether our pager can serve its heap, and how it is started with it.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -38,15 +39,39 @@ pub fn line<W: AsRef<OsStr>>(command: &[W]) -> String {
     shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The binary that the kernel will load.
-pub fn binary(command: &[OsString]) -> Result<PathBuf, AnswerError> {
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    let (program, arguments) = command.split_first().expect("a command line has a program");
-    Ok(resolve(program, arguments, &search)?.binary)
+/// A command line, and the binary that the kernel will load. It is looked up once, whatever the question.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    words: Vec<OsString>,
+    binary: PathBuf,
+}
+
+impl Executable {
+    /// Looks a command line's program up.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be executed.
+    ///
+    /// # Panics
+    /// If there is no word.
+    pub fn find(command: &[OsString]) -> Result<Executable, AnswerError> {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let (program, arguments) = command.split_first().expect("a command line has a program");
+        Ok(Executable { words: command.to_vec(), binary: resolve(program, arguments, &search)?.binary })
+    }
+}
+
+impl Deref for Executable {
+    type Target = [OsString];
+
+    fn deref(&self) -> &[OsString] {
+        &self.words
+    }
 }
 
 /// Whether our pager can serve the program's heap.
-pub fn manageable(binary: &Path) -> Result<(), AnswerError> {
+pub fn manageable(program: &Executable) -> Result<(), AnswerError> {
+    let binary = program.binary.as_path();
     let refuse = |why: &str| Err(AnswerError::new(4, format!("{} cannot be paged: {why}", binary.display())));
     let mode = std::fs::metadata(binary).map(|m| m.permissions().mode()).unwrap_or(0);
     if mode & 0o6000 != 0 {
@@ -95,8 +120,8 @@ pub fn allowed(backing: &Path) -> Result<(), AnswerError> {
 }
 
 /// Whether our pager can record the program.
-pub fn pageable(command: &[OsString]) -> Result<(), AnswerError> {
-    manageable(&binary(command)?)?;
+pub fn pageable(program: &Executable) -> Result<(), AnswerError> {
+    manageable(program)?;
     find_preload()?;
     // No folder is checked: all recorded pages stay in RAM.
     lacks(Path::new(""), |finding| finding.name != "swap file")
