@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -72,6 +72,7 @@ board:
 # Measure speed, as ratios within one run. Takes some minutes.
 bench: build
 	$(CARGO) bench --locked -p coldframe-drivers --bench hits
+	$(CARGO) bench --locked -p coldframe-formats --bench read
 
 # Measure the cost of a live pager's fault, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
 bench-live:
