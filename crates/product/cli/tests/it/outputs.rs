@@ -52,7 +52,7 @@ const PAGED: &str = "\
 !record -o sort.parquet -- sort -o sorted n.txt
 !run --ram 1MiB -- sort -o sorted n.txt
 doctor --calibrate --short
-advise sort.parquet --device here
+--trace sort.parquet
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
@@ -72,15 +72,15 @@ const OTHERS: [(&str, &str); 7] = [
 
 /// The schema of a command's output: that of its verb, except for what is asked of a trace or a program.
 fn schema_of(line: &str) -> &str {
-    match (verb_of(line), line.contains("--device here")) {
-        ("advise", true) => "answer",
-        ("doctor", _) if line.contains("--calibrate") => CALIBRATE,
+    match verb_of(line) {
+        "--trace" => "answer",
+        "doctor" if line.contains("--calibrate") => CALIBRATE,
         _ if line.contains(" --on ") => STUDY,
-        (verb, _) => verb,
+        verb => verb,
     }
 }
 
-/// Schemas of outputs that no verb prints with `--format json` alone: `advise` and `coldframe -- PROGRAM` print an
+/// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an
 /// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics.
 const FILES: [&str; 6] = ["answer", "device-seen", "device-trial", "need", "nothing", "record"];
 /// The schema of `papers --on`.

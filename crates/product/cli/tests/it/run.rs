@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_toolbox::programs::{compiled, compiled_by, finish, stderr, stdout};
+use coldframe_toolbox::programs::{alone, compiled, compiled_by, finish, stderr, stdout};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
@@ -169,6 +169,8 @@ fn a_program_for_musl_that_a_paged_one_starts_runs_without_pager() {
 
 #[test]
 fn what_cannot_be_run_is_explained() {
+    // Where another test has swap on, the kernel pages what our pager cannot.
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text");
     std::fs::write(&text, "x").unwrap();
