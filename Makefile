@@ -33,6 +33,8 @@ demo: build
 
 # One build for all tests, Python's included: the libraries that tests load, and all features that tests use.
 TESTED = --workspace --lib --bins --tests --examples
+# Crates whose library is not tested by itself: `--lib` would.
+UNTESTED = --exclude coldframe-model --exclude coldframe-py --exclude coldframe-qemu-plugin
 
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
 # fail). Tests mostly wait, so there are more of them at a time than processors, and those of Python run beside the others;
@@ -42,7 +44,8 @@ test:
 	$(CARGO) build --locked $(TESTED) || { wait $$prepared; exit 1; }; wait $$prepared; \
 	sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 2))} \
-	    $(CARGO) test --locked --workspace --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
+	    $(CARGO) test --locked --workspace $(UNTESTED) --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
+	$(CARGO) test --locked -p coldframe-model --test '*' $(TESTFLAGS) || code=1; \
 	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
 	wait $$beside || code=1; cat target/test-beside.log; \
 	$(CARGO) test --locked --workspace --test 'quiet_*' $(TESTFLAGS) || code=1; exit $$code
