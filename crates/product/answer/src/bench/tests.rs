@@ -4,6 +4,7 @@ use super::alone::{Alone, Yardstick};
 use super::compare::{InTurn, Named};
 use super::compared::Compared;
 use super::fake::{Behaviour, Fake};
+use super::files::LessCache;
 use super::limit::InLimit;
 use super::log::RunLog;
 use super::plan::{carry_out, Plan, Step};
@@ -11,6 +12,8 @@ use super::runner::Ways;
 use super::search::{Found, LessRam};
 use super::trial::{Outcome, Refusal, Trial};
 use crate::listener::Silent;
+use crate::predict::common::Common;
+use crate::predict::not_paged::NotPaged;
 use crate::predict::question::Limits;
 use crate::run::runs::{By, Run, Runs, Way};
 use crate::run::streams::Output;
@@ -271,6 +274,53 @@ fn a_comparison_drops_a_way_that_is_late_or_refused_and_ends_without_memory() {
     let mut fake = Fake { kernel: good_from_40(), ..Fake::new(1.0) };
     let none = compared(&mut fake).unwrap_err();
     assert!(none.code == 4 && none.message.contains("no memory that can leave"), "{none:?}");
+}
+
+/// What runs with less page cache give for a program of 8 MiB and of mapped files of 64 MiB, and why there are no more.
+fn less_cache(fake: &mut Fake, way: Result<Way, Option<String>>, until: f64) -> (Vec<Runs>, Option<String>) {
+    let (referenced_bytes, files_bytes) = (64 * MIB, 64 * MIB);
+    let not_paged = Some(NotPaged { referenced_bytes, files_bytes, ..NotPaged::default() });
+    let common = Common { managed_bytes: 8 * MIB, needed_bytes: 9 * MIB, not_paged, ..Common::default() };
+    let plan = LessCache::new(&common, &way, 1.1 * fake.seconds, until).expect("files matter");
+    carry_out(&plan, &mut recorded(fake), fake, &Silent)
+}
+
+#[test]
+fn runs_with_less_page_cache_leave_files_cold_and_say_why_there_are_no_more() {
+    let in_all = |seconds, peak| Behaviour { table: vec![(1 << 20, seconds, 9)], peak, ..Behaviour::default() };
+    let kernel = || Ok(Way::kernel(None));
+    let mut fake = Fake { in_all: in_all(2.0, 70), ..Fake::new(1.0) };
+    let (runs, why) = less_cache(&mut fake, kernel(), 60.0);
+    let sizes: Vec<u64> = runs.iter().filter_map(|runs| runs.ram_bytes).map(|bytes| bytes / MIB).collect();
+    assert_eq!((sizes, why), (vec![80, 56, 40], None));
+    assert!(fake.trials.iter().all(|trial| trial.way.in_all), "the limit is for all memory");
+    let cases = [
+        (
+            in_all(2.0, 20),
+            kernel(),
+            60.0,
+            0,
+            "other programs hold its files in RAM, where no limit on this one \
+                                              reaches them",
+        ),
+        (in_all(99.0, 70), kernel(), 60.0, 1, "to read its files from the disk takes too long for this answer"),
+        (in_all(2.0, 70), kernel(), 4.1, 2, "no time was left"),
+        (in_all(2.0, 70), kernel(), 0.5, 0, "no time was left"),
+        (in_all(2.0, 70), Err(Some("no memory group".into())), 60.0, 0, "no memory group"),
+        (
+            in_all(2.0, 70),
+            Err(None),
+            60.0,
+            0,
+            "only root may make the memory group and the swap that this takes; run \
+                                               it as root",
+        ),
+    ];
+    for (in_all, way, until, count, why) in cases {
+        let mut fake = Fake { in_all, ..Fake::new(1.0) };
+        let (runs, ended) = less_cache(&mut fake, way, until);
+        assert_eq!((runs.len(), ended.as_deref()), (count, Some(why)));
+    }
 }
 
 #[test]

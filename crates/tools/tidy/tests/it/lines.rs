@@ -25,7 +25,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("experiment", 4_490),
     ("figures", 3_070),
     ("formats", 2_830),
-    ("lab-cli", 2_340),
+    ("lab-cli", 1_870),
     ("plots", 1_250),
     ("py", 410),
     ("qemu-plugin", 730),
