@@ -48,7 +48,9 @@ fn read(path: &Path, wanted: Wanted) {
 fn copy(blocks: &[Block]) {
     let (mut address, mut size, mut kind) = (Vec::new(), Vec::new(), Vec::new());
     for block in blocks {
-        (address.clear(), size.clear(), kind.clear());
+        address.clear();
+        size.clear();
+        kind.clear();
         address.extend_from_slice(block.address());
         size.extend_from_slice(block.size());
         kind.extend_from_slice(block.kind());

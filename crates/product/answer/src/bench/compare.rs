@@ -180,7 +180,11 @@ impl InTurn<'_> {
             name: named.name.into(),
             command: named.command(ram, program),
             refused: runs.refusal(&named.way, ram),
-            runs: runs.paged(&named.way, ram).unwrap_or_else(|| Runs::new(&named.way, Some(ram))),
+            // A swap file of these runs is gone; the user makes another one.
+            runs: Runs {
+                swap: named.way.swap.as_ref().and(named.options.last().cloned()),
+                ..runs.paged(&named.way, ram).unwrap_or_else(|| Runs::new(&named.way, Some(ram)))
+            },
         };
         let size = |ram: &u64| SizeRuns {
             ram_bytes: *ram,
