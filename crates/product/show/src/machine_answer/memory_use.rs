@@ -62,7 +62,7 @@ pub(super) fn remarks(memory_use: &MemoryUse, room: bool) -> String {
 
 /// What other programs used of the processors meanwhile.
 fn load(others: f64, processors: u32) -> String {
-    let used = format!("other programs used {others:.1} of {processors} processors");
+    let used = format!("{others:.1} of {processors} processors");
     match 100.0 * others / f64::from(processors.max(1)) {
         _ if others < UNSEEN => "Other load: none.".into(),
         percent if percent < QUIET => format!("Other load: {used}."),
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn other_load_is_none_or_a_number_and_a_large_one_says_what_it_does_to_times() {
         assert_eq!(load(0.04, 2), "Other load: none.");
-        assert_eq!(load(0.06, 2), "Other load: other programs used 0.1 of 2 processors.");
-        let large = "Other load: other programs used 0.5 of 2 processors; times may be up to 25 % too long.";
+        assert_eq!(load(0.06, 2), "Other load: 0.1 of 2 processors.");
+        let large = "Other load: 0.5 of 2 processors; times may be up to 25 % too long.";
         assert_eq!(load(0.5, 2), large);
     }
 }
