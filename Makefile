@@ -37,14 +37,13 @@ TESTED = --workspace --lib --bins --tests --examples
 UNTESTED = --exclude coldframe-model --exclude coldframe-py --exclude coldframe-qemu-plugin
 
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
-# fail). Tests mostly wait, so there are more of them at a time than processors, and those of Python run beside the others;
-# they print at their end. Programs named quiet_* measure, or make swap: they run when the others have ended.
+# fail). Python's tests measure, too: they run beside the models and doc tests alone, and print at their end. Programs named
+# quiet_* measure, or make swap: they run when the others have ended.
 test:
 	@mkdir -p target; sh scripts/python.sh prepare > target/test-beside.log 2>&1 & prepared=$$!; \
 	$(CARGO) build --locked $(TESTED) || { wait $$prepared; exit 1; }; wait $$prepared; \
+	$(CARGO) test --locked --workspace $(UNTESTED) --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
 	sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 2))} \
-	    $(CARGO) test --locked --workspace $(UNTESTED) --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
 	$(CARGO) test --locked -p coldframe-model --test '*' $(TESTFLAGS) || code=1; \
 	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
 	wait $$beside || code=1; cat target/test-beside.log; \
