@@ -54,9 +54,9 @@ pub struct Args {
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
     #[arg(long, value_parser = ["auto", "pager", "kernel"], default_value = "auto")]
     by: String,
-    /// Swap that the kernel uses, made now and taken away at the end (root): zram, a new file, or a new file
+    /// Swap that the kernel uses: none; or made now and taken away at the end (root): zram, a new file, or a new file
     /// behind zswap [default: the swap that is on].
-    #[arg(long, value_name = "zram|FILE|zswap:FILE")]
+    #[arg(long, value_name = "none|zram|FILE|zswap:FILE")]
     swap: Option<String>,
     #[command(flatten)]
     backing: Backing,

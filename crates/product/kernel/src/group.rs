@@ -71,6 +71,29 @@ impl Group {
         write(&self.file(self.version.limit_file()), bytes.to_string())
     }
 
+    /// Sets the hard limit of a group whose data never leaves for swap, whatever the machine has. The groups below it
+    /// are so, too.
+    ///
+    /// # Errors
+    /// As for [`Group::limit`]; or this kernel has no such group, and the message names the file.
+    pub fn limit_without_swap(&self, bytes: u64) -> io::Result<()> {
+        self.limit(bytes)?;
+        let set = |name: &str, value: u64| match write(&self.file(name), value.to_string()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done.map_err(|e| io::Error::new(e.kind(), format!("{name}: {e}"))),
+        };
+        match self.version {
+            // Reclaim for the sake of a group's limit leaves anonymous pages alone at zero (`get_scan_count`).
+            Version::One => {
+                set("memory.swappiness", 0)?;
+                // Not every kernel counts RAM and swap together; where one does, its limit says the same once more.
+                let _ = set("memory.memsw.limit_in_bytes", bytes);
+                Ok(())
+            }
+            Version::Two => set("memory.swap.max", 0),
+        }
+    }
+
     /// Bytes charged to it now.
     pub fn usage(&self) -> u64 {
         number(&self.file(self.version.usage_file())).unwrap_or(0)

@@ -68,11 +68,11 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Makes a group for a program.
+    /// Makes a group for a program. `swaps`: whether its data can leave for swap.
     ///
     /// # Errors
     /// The kernel refuses to make the group, or the guard has ended.
-    pub fn group(&mut self, place: &Place, name: &str) -> Result<Group, KernelError> {
+    pub fn group(&mut self, place: &Place, name: &str, swaps: bool) -> Result<Group, KernelError> {
         if place.enable {
             self.ask(&["enable", &place.parent.display().to_string()])?;
         }
@@ -83,16 +83,17 @@ impl Guard {
             self.ask(&["group", &pressure.display().to_string()])?;
         }
         // Without pinned pages the program may be killed; it can run all the same.
-        let _ = self.ask(&["pin", &path.display().to_string()]);
+        let _ = swaps.then(|| self.ask(&["pin", &path.display().to_string()]));
         Ok(Group::new(place.version, path, pressure))
     }
 
-    /// Makes swap of this size and turns it on. Returns its name.
+    /// Makes swap of this size and turns it on. Returns its name; for no swap, nothing is made.
     ///
     /// # Errors
     /// The kernel or the file system refuses, the disk is full, or the guard has ended.
     pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
         let verb = match kind {
+            SwapKind::None => return Ok(kind.to_string()),
             SwapKind::Zram => "zram",
             SwapKind::File(_) => "file",
             SwapKind::Zswap(_) => "zswap",

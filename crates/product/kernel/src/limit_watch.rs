@@ -59,8 +59,8 @@ impl LimitWatch {
     ) -> Result<LimitWatch, KernelError> {
         let budget = Budget::new(ram, total);
         let file = group.file(group.version().limit_file());
-        group
-            .limit(budget.limit())
+        let set = if space.is_none() { Group::limit_without_swap } else { Group::limit };
+        set(group, budget.limit())
             .map_err(|e| KernelError::file(&file, e, "give a larger --ram, or run it as root"))?;
         let ended = Arc::new(AtomicBool::new(false));
         let mut looker = Looker {

@@ -13,6 +13,8 @@ use devices::PRIORITY_MAX;
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SwapKind {
+    /// The program has no swap, whatever the machine has.
+    None,
     /// A compressed device in RAM.
     Zram,
     /// A new file.
@@ -22,11 +24,12 @@ pub enum SwapKind {
 }
 
 impl SwapKind {
-    /// Reads `zram`, `zswap:FILE` or `FILE`; relative paths are of this process's folder.
+    /// Reads `none`, `zram`, `zswap:FILE` or `FILE`; relative paths are of this process's folder.
     pub fn parse(text: &str) -> SwapKind {
         let absolute = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
         match text.strip_prefix("zswap:") {
             Some(path) => SwapKind::Zswap(absolute(path)),
+            None if text == "none" => SwapKind::None,
             None if text == "zram" => SwapKind::Zram,
             None => SwapKind::File(absolute(text)),
         }
@@ -35,7 +38,7 @@ impl SwapKind {
     /// The file to make.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            SwapKind::Zram => None,
+            SwapKind::None | SwapKind::Zram => None,
             SwapKind::File(path) | SwapKind::Zswap(path) => Some(path),
         }
     }
@@ -51,7 +54,7 @@ impl SwapKind {
     /// It has not; the message has the remedy.
     pub fn check(&self, tree: &Tree) -> Result<(), KernelError> {
         let (folder, what, remedy) = match self {
-            SwapKind::File(_) => return Ok(()),
+            SwapKind::None | SwapKind::File(_) => return Ok(()),
             SwapKind::Zram => ("/sys/class/zram-control", "this kernel has no zram", "as root: modprobe zram"),
             SwapKind::Zswap(_) => ("/sys/module/zswap", "this kernel has no zswap", "use zram"),
         };
@@ -65,6 +68,7 @@ impl SwapKind {
 impl std::fmt::Display for SwapKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            SwapKind::None => f.write_str("none"),
             SwapKind::Zram => f.write_str("zram"),
             SwapKind::File(path) => write!(f, "{}", path.display()),
             SwapKind::Zswap(path) => write!(f, "zswap:{}", path.display()),
@@ -145,6 +149,16 @@ impl SwapSpace {
         SwapSpace::named(tree, version, vec![name])
     }
 
+    /// No swap.
+    pub fn none(tree: &Tree, version: Version) -> SwapSpace {
+        SwapSpace::named(tree, version, Vec::new())
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.names.is_empty()
+    }
+
     fn named(tree: &Tree, version: Version, names: Vec<String>) -> SwapSpace {
         let mut space = SwapSpace { tree: tree.clone(), version, names, compressed: 0, traffic: traffic(tree) };
         space.compressed = space.pool();
@@ -155,6 +169,7 @@ impl SwapSpace {
     pub fn words(&self) -> String {
         let names = self.names.join(", ");
         match self.tree.zswap() {
+            _ if self.is_none() => "none".into(),
             true => format!("{names} behind zswap"),
             false => names,
         }
@@ -169,9 +184,9 @@ impl SwapSpace {
             stat.split_whitespace().nth(2)?.parse::<u64>().ok()
         };
         let zswap = match self.version {
-            Version::One => self.tree.meminfo("Zswap"),
+            Version::One if !self.is_none() => self.tree.meminfo("Zswap"),
             // The group pays for it.
-            Version::Two => 0,
+            _ => 0,
         };
         self.names.iter().filter_map(zram).sum::<u64>() + zswap
     }

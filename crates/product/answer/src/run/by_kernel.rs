@@ -46,6 +46,7 @@ pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
     let tree = Tree::machine();
     match &swap {
         None => Swaps::read(&tree).ready()?,
+        Some(SwapKind::None) => {}
         Some(kind) => swappable(&tree, kind)?,
     }
     Ok(Ready { place: Place::find(&tree)?, swap })
@@ -53,6 +54,9 @@ pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
 
 /// Whether this user can make this swap here.
 pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), AnswerError> {
+    if *kind == SwapKind::None {
+        return Err(AnswerError::usage("--swap none: only `run` has it; give zram, or the path of a new file"));
+    }
     if !rustix::process::geteuid().is_root() {
         let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
         return Err(AnswerError::new(4, message));
@@ -182,6 +186,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
     let (ram, size) = (order.options.ram, order.options.backing_max);
     let tree = Tree::machine();
     let space = match &ready.swap {
+        Some(SwapKind::None) => SwapSpace::none(&tree, ready.place.version),
         Some(kind) => SwapSpace::new(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
         None => SwapSpace::on(&tree, ready.place.version),
     };
@@ -189,7 +194,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         0 => format!("coldframe-{}", std::process::id()),
         n => format!("coldframe-{}-{n}", std::process::id()),
     };
-    let group = guard.group(&ready.place, &name)?;
+    let group = guard.group(&ready.place, &name, !space.is_none())?;
     let watch = LimitWatch::start(&tree, &group, &space, (ram, order.in_all))?;
     let (began, others) = (Instant::now(), below_since());
     let care = Care { others: &others, ..order.care() };

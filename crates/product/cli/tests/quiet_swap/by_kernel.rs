@@ -76,6 +76,26 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     assert_eq!(groups(process), Vec::<PathBuf>::new());
 }
 
+#[test]
+fn without_swap_a_program_lives_in_its_peak_and_is_killed_in_half_of_it() {
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
+    // The swap of another run is on, which this one does not use.
+    let other = started(run(&["--ram", "16MiB", "--swap", "zram", "-q", "--", "sleep", "2"]));
+    until("the machine has swap", || !zrams().is_empty());
+    for (ram, code, killed) in [("56MiB", 7, 0), ("24MiB", 137, 1)] {
+        let stats = folder.path().join("stats.json");
+        let mut command = run(&["--ram", ram, "--swap", "none", "--stats", stats.to_str().unwrap(), "--"]);
+        let output = command.arg(&program).arg("1").output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+        assert_eq!(stats["counts"]["killed"], killed, "{stats}");
+        assert_eq!((&stats["config"]["swap"], &stats["counts"]["refaults"]), (&"none".into(), &0.into()), "{stats}");
+    }
+    assert!(other.wait_with_output().unwrap().status.success());
+}
+
 /// Maps a file and adds up its first half so many times, with a heap of 8 MiB.
 const MODEL: &str = r#"
 #include <fcntl.h>

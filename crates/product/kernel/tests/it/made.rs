@@ -284,8 +284,8 @@ fn a_swap_file_that_is_there_already_is_left_alone() {
 }
 
 #[test]
-fn a_swap_is_zram_a_file_or_a_file_behind_zswap_and_is_written_as_it_is_read() {
-    let kinds = [("zram", None), ("/a/b", Some("/a/b")), ("zswap:/a/b", Some("/a/b"))];
+fn a_swap_is_none_zram_a_file_or_a_file_behind_zswap_and_is_written_as_it_is_read() {
+    let kinds = [("none", None), ("zram", None), ("/a/b", Some("/a/b")), ("zswap:/a/b", Some("/a/b"))];
     for (text, file) in kinds {
         let kind = SwapKind::parse(text);
         assert_eq!((kind.to_string().as_str(), kind.file()), (text, file.map(Path::new)));
@@ -293,6 +293,25 @@ fn a_swap_is_zram_a_file_or_a_file_behind_zswap_and_is_written_as_it_is_read() {
     let (_folder, tree) = made(&[("/sys/module/zswap/parameters/enabled", "N")]);
     assert!(SwapKind::parse("zswap:/a").check(&tree).is_ok());
     assert!(SwapKind::parse("zram").check(&tree).unwrap_err().to_string().contains("modprobe zram"));
+}
+
+#[test]
+fn a_group_without_swap_has_a_limit_and_no_way_to_swap() {
+    let v1 = [("memory.limit_in_bytes", "9"), ("memory.swappiness", "60"), ("memory.memsw.limit_in_bytes", "9")];
+    let v2 = [("memory.max", "max"), ("memory.swap.max", "max")];
+    for (version, files, written) in
+        [(Version::One, &v1[..], &["4096", "0", "4096"][..]), (Version::Two, &v2[..], &["4096", "0"][..])]
+    {
+        let (_folder, group) = group(version, files);
+        group.limit_without_swap(4096).unwrap();
+        for ((file, _), value) in files.iter().zip(written) {
+            assert_eq!(fs::read_to_string(group.file(file)).unwrap(), *value, "{file}");
+        }
+    }
+    // A kernel that does not count RAM and swap together, and one without swap.
+    for (version, file) in [(Version::One, &v1[..2]), (Version::Two, &v2[..1])] {
+        group(version, file).1.limit_without_swap(4096).unwrap();
+    }
 }
 
 #[test]
