@@ -27,6 +27,7 @@ mod error;
 mod listener;
 pub mod nothing;
 
+pub use bench::limit_answer::{LimitAnswer, LimitSizes};
 pub use bench::need::Need;
 pub use bench::verdict::Verdict;
 pub use coldframe_recording::plan::Pager;
@@ -43,7 +44,7 @@ pub use predict::question::{pager, Limits, Question, Reading, UNNOTICED};
 pub use predict::recorded::Recorded;
 pub use predict::swap::{SwapAnswer, Swapped};
 pub use predict::watched::Watched;
-pub use run::runs::{By, Run, Runs};
+pub use run::runs::{By, GroupUse, Run, Runs, NO_SWAP};
 
 /// The version of the form of every JSON object of this crate.
 pub const SCHEMA_VERSION: u32 = 1;

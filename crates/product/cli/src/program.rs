@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
-use coldframe_answer::bench::measure::{measure, Answered};
+use coldframe_answer::bench::measure::{measure, Answered, Kind};
 use coldframe_answer::predict::{machine, watch};
 use coldframe_answer::run::program::Executable;
-use coldframe_answer::{Answer, AnswerError, Limits};
+use coldframe_answer::{Answer, AnswerError, LimitAnswer, Limits};
 use coldframe_show::export::{self, ExportFile, Exported};
-use coldframe_show::group;
 use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
 use coldframe_show::text::paragraph;
+use coldframe_show::{group, limit_answer};
 
 use crate::failure::Failure;
 use crate::flags::{percent, ram_size, time, Form};
@@ -164,20 +164,45 @@ fn answered(
     let terminal = Terminal::new(quiet);
     args.form.keep_apart()?;
     let measured = measure(program, folder, &args.limits(), &terminal)?;
-    write(folder, &measured, exports)?;
-    let remarks: String = measured.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
-    let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
-    let text = words(&measured.answer, (!quiet).then_some(report.as_path()), &more);
-    args.form.print(&measured.answer, || text)?;
-    Ok(code(&measured.answer))
+    let page = page(&measured);
+    let report = folder.join(REPORT);
+    output::file(&report, &page.html()?)?;
+    let report = (!quiet).then_some(report.as_path());
+    let notes = |notes: &[String]| notes.iter().map(|note| paragraph(&format!("Note: {note}."), 0)).collect::<String>();
+    match &measured.answer {
+        Kind::Measured(answer) => {
+            output::file(&folder.join(ANSWER), &output::json(answer))?;
+            args.form.print(answer, || limit_answer::words(answer, report, &notes(&answer.notes)))?;
+            Exported::limit(answer).write(exports, &page)?;
+            Ok(limit_code(answer))
+        }
+        Kind::Estimated(answer) => {
+            output::file(&folder.join(ANSWER), &output::json(answer))?;
+            let more = group::words(&measured.group) + &notes(&measured.remarks);
+            args.form.print(answer, || words(answer, report, &more))?;
+            Exported::here(answer).write(exports, &page)?;
+            Ok(code(answer))
+        }
+    }
 }
 
-/// Writes the files to keep.
-fn write(folder: &Path, measured: &Answered, exports: &[ExportFile]) -> Result<(), Failure> {
-    output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
-    let mut page = Page::new(&measured.answer);
+/// The answer as data.
+const ANSWER: &str = "advice.json";
+/// The exit code if not enough was seen for a recommendation.
+const CANNOT_TELL: u8 = 6;
+
+/// The program's own code where it failed, else 0 if a limit is recommended.
+fn limit_code(answer: &LimitAnswer) -> ExitCode {
+    let code = if answer.limit.recommended_bytes.is_some() { 0 } else { CANNOT_TELL };
+    ExitCode::from(if answer.exit == 0 { code } else { answer.exit })
+}
+
+fn page(measured: &Answered) -> Page {
+    let mut page = match &measured.answer {
+        Kind::Measured(answer) => Page::limit(answer),
+        Kind::Estimated(answer) => Page::new(answer),
+    };
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
     page.add_group(&measured.group);
-    output::file(&folder.join(REPORT), &page.html()?)?;
-    Ok(Exported::here(&measured.answer).write(exports, &page)?)
+    page
 }

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::files::{number, write};
-use coldframe_proc::text;
+use coldframe_proc::{field, text};
 
 pub(crate) mod counters;
 pub(crate) mod place;
@@ -16,6 +17,17 @@ pub(crate) mod version;
 use counters::Counters;
 use pressure::{stalled, Stall};
 use version::Version;
+
+/// What the processes of a group have done and waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Processor time of all of them.
+    pub processor: Duration,
+    /// Time in which all of them waited for memory, or all of them for a device: the longer one.
+    pub stalled: Duration,
+    /// Time in which one of them waited for a processor.
+    pub waited: Duration,
+}
 
 /// A group.
 #[derive(Debug, Clone)]
@@ -107,6 +119,15 @@ impl Group {
     /// What it has counted so far.
     pub fn counters(&self) -> Counters {
         Counters::read(self.version, &self.folder)
+    }
+
+    /// What its processes have done and waited for so far; `None`: this kernel does not count it for a group.
+    pub fn work(&self) -> Option<Work> {
+        let file = |name: &str| text(&self.pressure.join(name));
+        let processor = Duration::from_micros(field(&file("cpu.stat"), "usage_usec")?);
+        let [memory, device] = ["memory.pressure", "io.pressure"].map(|name| stalled(&file(name)).unwrap_or_default());
+        let waited = stalled(&file("cpu.pressure"))?.some;
+        Some(Work { processor, stalled: memory.full.max(device.full), waited })
     }
 
     /// Time that its processes have waited for memory so far; `None`: this kernel does not count it.

@@ -36,7 +36,7 @@ pub use group::place::Place;
 pub use group::pressure::{machine_stall, Stall};
 pub use group::target::{group_of, process_of};
 pub use group::version::Version;
-pub use group::{join, Group};
+pub use group::{join, Group, Work};
 pub use guard::left::left_behind;
 pub use guard::undo::Left;
 pub use guard::{serve, Guard};

@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use coldframe_answer::{Answer, AnswerError, Point, Verdict};
+use coldframe_answer::{Answer, AnswerError, LimitAnswer, Point, Runs, Verdict};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::html::Html;
 use crate::plot::escape;
-use crate::{machine_answer, verdict_answer};
+use crate::{limit_answer, machine_answer, verdict_answer};
 
 /// The form of a file. `Junit` is a test report, for answers that are yes or no.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +112,15 @@ const CURVE: [Column<Point>; 7] = [
     ("device_reads", |p| p.device_reads.into()),
     ("dirty_evictions", |p| p.dirty_evictions.into()),
 ];
+/// The columns of measured limits.
+const LIMIT: [Column<Runs>; 6] = [
+    ("ram_bytes", |runs| runs.ram_bytes.into()),
+    ("swap", |runs| limit_answer::swap(runs).into()),
+    ("seconds", |runs| runs.failed.is_none().then_some(runs.seconds).into()),
+    ("runs", |runs| runs.runs.len().into()),
+    ("peak_bytes", |runs| runs.peak_bytes().into()),
+    ("page_reads", |runs| runs.page_reads.into()),
+];
 /// The columns of a verdict.
 const VERDICT: [Column<Verdict>; 11] = [
     ("max_ram_bytes", |v| v.max_ram_bytes.into()),
@@ -153,6 +162,12 @@ impl Exported {
         let words = machine_answer::words(answer, None, "");
         let seconds = answer.program_seconds;
         Exported { seconds, ..Exported::new(&answer.program, words, &CURVE, &answer.curve, answer) }
+    }
+
+    /// The answer that was measured in a memory group.
+    pub fn limit(answer: &LimitAnswer) -> Exported {
+        let (words, seconds) = (limit_answer::words(answer, None, ""), answer.program_seconds);
+        Exported { seconds, ..Exported::new(&answer.program, words, &LIMIT, &answer.runs, answer) }
     }
 
     /// Yes or no about a program, and its command line.

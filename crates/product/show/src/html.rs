@@ -7,7 +7,7 @@
 //! [`Page`] is the page of an answer about this machine. Its parts ([`chart`], [`heat`], [`group`], [`words`]) and its
 //! frame ([`framed`]) make other pages, too.
 
-use coldframe_answer::{Answer, AnswerError};
+use coldframe_answer::{Answer, AnswerError, LimitAnswer};
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 use serde_json::{json, Value};
@@ -17,6 +17,7 @@ use crate::plot::escape;
 pub mod chart;
 pub mod group;
 pub mod heat;
+pub mod limit;
 pub mod machine;
 pub mod words;
 
@@ -72,6 +73,7 @@ pub fn provenance(texts: &[String]) -> String {
 /// The page of an answer about this machine.
 #[derive(Debug, Default)]
 pub struct Page {
+    limit: Option<LimitAnswer>,
     answer: Option<Answer>,
     heat: Option<Heat>,
     group: Vec<ProcessFacts>,
@@ -81,6 +83,11 @@ impl Page {
     /// The page of this answer.
     pub fn new(answer: &Answer) -> Page {
         Page { answer: Some(answer.clone()), ..Page::default() }
+    }
+
+    /// The page of an answer that was measured in a memory group.
+    pub fn limit(answer: &LimitAnswer) -> Page {
+        Page { limit: Some(answer.clone()), answer: answer.prediction.clone(), ..Page::default() }
     }
 
     /// Adds the map of the trace that the answer is made from.
@@ -98,7 +105,10 @@ impl Html for Page {
     /// The answer with its chart, why, how sure, and folded all the rest.
     fn html(&self) -> Result<String, AnswerError> {
         let answer = |part: fn(&Answer) -> String| self.answer.as_ref().map(part).unwrap_or_default();
-        let mut body = answer(machine::answer);
+        let mut body = match &self.limit {
+            Some(measured) => limit::answer(measured) + &answer(machine::predicted_beside),
+            None => answer(machine::answer),
+        };
         let seconds = self.answer.as_ref().map(|answer| answer.recorded_seconds);
         let map = self.heat.as_ref().map(|heat| heat::map(heat, seconds)).unwrap_or_default();
         let why = group::processes(&self.group) + &map;
@@ -112,8 +122,9 @@ impl Html for Page {
         let texts = self.answer.as_ref().map(machine::provenance).unwrap_or_default();
         let details = answer(machine::sizes) + &provenance(&texts);
         body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
-        let name = self.answer.as_ref().map(|answer| answer.program.clone()).unwrap_or_default();
-        let data = json!({ "here": self.answer });
+        let name = self.limit.as_ref().map(|answer| &answer.program);
+        let name = name.or(self.answer.as_ref().map(|answer| &answer.program)).cloned().unwrap_or_default();
+        let data = json!({ "limit": self.limit, "here": self.answer });
         framed(&name, &body, &data)
     }
 }

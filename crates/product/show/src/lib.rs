@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod export;
 pub mod group;
 pub mod html;
+pub mod limit_answer;
 mod limits;
 pub mod machine_answer;
 pub mod parked;

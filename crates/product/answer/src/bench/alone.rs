@@ -1,27 +1,26 @@
 //! The first plan of an answer: the program alone, three times if it takes less than a second, else once.
 
+use std::path::PathBuf;
+use std::rc::Rc;
+
 use super::log::RunLog;
 use super::plan::{Course, Plan};
 use super::rules::is_short;
 use super::trial::{Outcome, Trial};
-use crate::predict::question::Limits;
 
-/// The least time that runs may take, and the whole answer, in seconds.
-const BUDGET_MIN: f64 = 20.0;
-/// Times the program's own time that further runs may take, and the whole answer.
-const BUDGET_RUNS: f64 = 2.0;
-const BUDGET_ANSWER: f64 = 5.0;
+/// The time that the whole answer may take: at least so many seconds, or so many times the program's own time.
+const BUDGET: (f64, f64) = (30.0, 8.0);
 /// Seconds of it for the last run's end, and for the page.
-const PAGE_SECONDS: f64 = 1.0;
+const PAGE_SECONDS: f64 = 1.5;
 /// A program that takes longer is not run again, in seconds.
 const LONGEST: f64 = 600.0;
 
 /// Runs the program alone.
 pub struct Alone {
-    /// How long the recorded run took.
-    pub recorded_seconds: f64,
-    /// What is asked.
-    pub limits: Limits,
+    /// How long the first run took.
+    pub first_seconds: f64,
+    /// Files that leave the cache first.
+    pub cold: Rc<[PathBuf]>,
 }
 
 /// What further runs are held against.
@@ -35,18 +34,17 @@ pub struct Yardstick {
     pub remarks: Vec<String>,
 }
 
-/// Seconds that runs may take together, if the program alone takes so many.
-fn budget(plain: f64) -> f64 {
-    BUDGET_MIN.max(BUDGET_RUNS * plain)
+/// Seconds since the question was asked at which all runs end, if the program alone takes so many.
+fn end(plain: f64) -> f64 {
+    BUDGET.0.max(BUDGET.1 * plain) - PAGE_SECONDS
 }
 
 /// Why a program is not run again, if that is known from its recorded run. `seconds`: how long it took.
 pub fn only_once(seconds: f64, input_lost: Option<&str>) -> Option<String> {
     if let Some(why) = input_lost {
-        return Some(format!("{why}, so it was not run again, and all times are predicted"));
+        return Some(format!("{why}, so it was not run again"));
     }
-    let long =
-        format!("it took over {:.0} minutes, so it was not run again, and all times are predicted", LONGEST / 60.0);
+    let long = format!("it took over {:.0} minutes, so it was not run again", LONGEST / 60.0);
     (seconds > LONGEST).then_some(long)
 }
 
@@ -54,30 +52,28 @@ impl Plan for Alone {
     type Result = Yardstick;
 
     fn decide(&self, course: &mut Course) -> Result<Yardstick, Trial> {
-        let until = course.now() + budget(self.recorded_seconds);
+        let until = end(self.first_seconds);
         let ended = |remark: String| Ok(Yardstick { seconds: None, until, remarks: vec![remark] });
         loop {
             let at_most = (until - course.now()).max(0.0);
-            let run = match course.run(Trial::plain(Some(at_most)))? {
+            let run = match course.run(Trial { cold: Rc::clone(&self.cold), ..Trial::plain(Some(at_most)) })? {
                 Outcome::Ran(run) => run,
                 Outcome::Signal => {
-                    return ended("stopped by a signal: what was not measured until then is predicted".into());
+                    return ended("stopped by a signal: further runs are missing".into());
                 }
                 Outcome::Refused(why) => {
-                    return ended(format!("it could not be run again: {}; all times are predicted", why.message));
+                    return ended(format!("it could not be run again: {}", why.message));
                 }
             };
             let runs = course.runs();
             let late = run.too_long.then(|| format!("it took over {:.0} s", run.seconds));
             if let Some(why) = late.or_else(|| unlike(&runs)) {
-                let remark = format!("when it ran again, {why}: it was not run any more, and all times are predicted");
+                let remark = format!("when it ran again, {why}: it was not run any more");
                 return ended(remark);
             }
             let plain = runs.plain();
             if !is_short(&plain) {
-                let runs_until = course.now() + budget(plain.seconds);
-                let answer_until = BUDGET_MIN.max(BUDGET_ANSWER * plain.seconds) - PAGE_SECONDS;
-                let (seconds, until) = (Some(plain.seconds), runs_until.min(answer_until));
+                let (seconds, until) = (Some(plain.seconds), end(plain.seconds));
                 return Ok(Yardstick { seconds, until, remarks: Vec::new() });
             }
         }

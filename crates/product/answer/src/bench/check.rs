@@ -22,6 +22,7 @@ use crate::run::child::Signals;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::Runs;
 use crate::run::streams::Streams;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// The question.
@@ -119,7 +120,15 @@ impl Check<'_> {
     ) -> Result<Option<(Runs, Runs)>, AnswerError> {
         let (program, began, folder) = (self.command, Instant::now(), swap_folder()?);
         let (streams, signals, folder) = (Streams::new()?, Signals::catch()?, folder.path());
-        let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
+        let mut bench = Bench {
+            program,
+            folder,
+            streams: &streams,
+            signals: &signals,
+            began,
+            in_group: false,
+            mapped: Mutex::default(),
+        };
         let plan = InLimit { ways: Ways::find(program, folder), ram_bytes, slowdown };
         carry_out(&plan, &mut RunLog::default(), &mut bench, listener).map_err(Refusal::into_error)
     }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::{SwapKind, Tree};
@@ -90,7 +91,15 @@ pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compa
         return Err(AnswerError::new(4, left_out.join("; ")));
     }
     let (began, folder) = (Instant::now(), folder.path());
-    let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
+    let mut bench = Bench {
+        program,
+        folder,
+        streams: &streams,
+        signals: &signals,
+        began,
+        in_group: false,
+        mapped: Mutex::default(),
+    };
     let plan = InTurn { ram, runs: comparison.runs, max_time: comparison.max_time, ways };
     let mut runs = RunLog::default();
     let memory = carry_out(&plan, &mut runs, &mut bench, listener).map_err(Refusal::into_error)?;

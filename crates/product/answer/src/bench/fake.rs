@@ -4,7 +4,7 @@
 
 use super::plan::Runner;
 use super::trial::{Outcome, Refusal, Trial};
-use crate::run::runs::{By, Run};
+use crate::run::runs::{By, GroupUse, Run, Way};
 use crate::run::streams::Output;
 
 /// How a program behaves in less RAM by one pager.
@@ -37,16 +37,20 @@ pub struct Fake {
     pub status: u8,
     /// The most memory that was seen of it alone, in MiB.
     pub peak: u64,
-    /// By our pager, by the kernel, and by the kernel with RAM for all memory.
+    /// What its memory group has counted without a limit; `None`: it ran in none.
+    pub group: Option<GroupUse>,
+    /// By our pager, by the kernel with swap, and in a limit without swap.
     pub pager: Behaviour,
     /// By the kernel.
     pub kernel: Behaviour,
-    /// By the kernel, with RAM for code and files, too.
-    pub in_all: Behaviour,
+    /// In a limit without swap.
+    pub limit: Behaviour,
     /// Each time is up to this part longer, by chance.
     pub noise: f64,
     /// Each run takes this part longer than the one before: the machine gets slower.
     pub drift: f64,
+    /// Seconds by which other programs delay each run, again and again.
+    pub delays: Vec<f64>,
     /// Why its input is lost after its first run.
     pub input_lost: Option<&'static str>,
     /// A signal ends the run of this number, from 0.
@@ -67,11 +71,13 @@ impl Fake {
             prints: vec!["done"],
             status: 0,
             peak: 0,
+            group: None,
             pager: Behaviour::default(),
             kernel: Behaviour::default(),
-            in_all: Behaviour::default(),
+            limit: Behaviour::default(),
             noise: 0.0,
             drift: 0.0,
+            delays: Vec::new(),
             input_lost: None,
             signal_at: None,
             seed: 1,
@@ -94,28 +100,33 @@ impl Fake {
         let Some(ram) = trial.ram_bytes else {
             let output = Some(Output::digest(printed));
             let peak_bytes = self.peak << 20;
-            return Run { seconds: self.seconds, status: self.status, output, peak_bytes, ..Run::default() };
+            let group = self.group;
+            return Run { seconds: self.seconds, status: self.status, output, peak_bytes, group, ..Run::default() };
         };
         let behaviour = self.behaviour(trial);
         let row = behaviour.table.iter().rfind(|(mib, ..)| *mib << 20 >= ram).or(behaviour.table.first());
         let (_, seconds, page_reads) = *row.unwrap_or(&(0, self.seconds, 0));
+        let killed = ram < behaviour.killed_below << 20;
+        // It dies before its end.
+        let seconds = if killed && trial.way == Way::limit() { self.seconds / 2.0 } else { seconds };
         Run {
             seconds,
             status: if behaviour.status > 0 { behaviour.status } else { self.status },
-            killed: ram < behaviour.killed_below << 20,
+            killed,
             page_reads,
             output: Some(Output::digest(behaviour.output.unwrap_or(printed))),
             peak_bytes: behaviour.peak << 20,
             managed_bytes: behaviour.peak << 20,
             evicted_nothing: behaviour.evicts_nothing,
+            group: self.group.map(|group| GroupUse { peak_bytes: group.peak_bytes.min(ram), ..group }),
             ..Run::default()
         }
     }
 
     fn behaviour(&self, trial: &Trial) -> &Behaviour {
-        match (trial.way.by, trial.way.in_all) {
-            (By::Kernel, true) => &self.in_all,
-            (By::Kernel, false) => &self.kernel,
+        match trial.way.by {
+            By::Kernel if trial.way == Way::limit() => &self.limit,
+            By::Kernel => &self.kernel,
             _ => &self.pager,
         }
     }
@@ -138,6 +149,13 @@ impl Runner for Fake {
         let mut run = self.ended(trial, count);
         run.seconds *= (1.0 + self.noise * self.chance(count)) * (1.0 + self.drift).powi(count as i32);
         run.input_lost = self.input_lost.map(Into::into);
+        // A machine that is busy delays a run; its work stays the same.
+        let work = run.seconds;
+        run.seconds += self.delays.get(count % self.delays.len().max(1)).copied().unwrap_or(0.0);
+        run.group.iter_mut().filter(|group| group.others > 0.0).for_each(|group| {
+            group.worked_seconds = Some(work);
+            group.waited_seconds = Some(run.seconds - work);
+        });
         if let Some(at_most) = trial.at_most.filter(|at_most| *at_most < run.seconds) {
             (run.seconds, run.too_long, run.output) = (at_most, true, None);
         }

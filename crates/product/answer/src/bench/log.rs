@@ -94,12 +94,33 @@ impl RunLog {
         (other && !self.varies()).then_some(Unlike::Output)
     }
 
-    /// The runs alone that ended as the first one.
+    /// The runs alone that ended as the first one: those that read their files from the disk, if there are any.
     pub fn plain(&self) -> Runs {
         let mut runs = Runs::new(&Way::plain(), None);
-        let plain = self.ran().filter(|(trial, run)| trial.way.by == By::Plain && !run.too_long);
-        plain.filter(|(_, run)| self.unlike(run).is_none()).for_each(|(_, run)| runs.add(run, None));
+        let plain = || self.ran().filter(|(trial, run)| trial.way.by == By::Plain && !run.too_long);
+        let cold = plain().any(|(trial, _)| !trial.cold.is_empty());
+        let plain = plain().filter(|(trial, run)| trial.cold.is_empty() != cold && self.unlike(run).is_none());
+        plain.for_each(|(_, run)| runs.add(run, None));
+        runs.cold = cold;
         runs
+    }
+
+    /// The exit code of the first run.
+    pub fn status(&self) -> u8 {
+        self.alone().next().map_or(0, |run| run.status)
+    }
+
+    /// How often the program has run.
+    pub fn count(&self) -> usize {
+        self.ran().count() + usize::from(self.first.is_some())
+    }
+
+    /// The runs of this kind; `None`: there are none.
+    pub fn of(&self, trial: &Trial) -> Option<Runs> {
+        let kind = |(way, runs): &(Way, Runs)| {
+            *way == trial.way && runs.ram_bytes == trial.ram_bytes && runs.cold != trial.cold.is_empty()
+        };
+        self.kinds().into_iter().find(kind).map(|kind| kind.1)
     }
 
     /// The runs of one way in that RAM; `None`: there are none.
@@ -124,9 +145,12 @@ impl RunLog {
     pub fn kinds(&self) -> Vec<(Way, Runs)> {
         let mut kinds: Vec<(Way, Runs)> = Vec::new();
         for (trial, run) in self.ran().filter(|(trial, _)| trial.way.by != By::Plain) {
-            let known = kinds.iter().position(|(way, runs)| *way == trial.way && runs.ram_bytes == trial.ram_bytes);
+            let cold = !trial.cold.is_empty();
+            let known = kinds
+                .iter()
+                .position(|(way, runs)| *way == trial.way && runs.ram_bytes == trial.ram_bytes && runs.cold == cold);
             let place = known.unwrap_or_else(|| {
-                kinds.push((trial.way.clone(), Runs::new(&trial.way, trial.ram_bytes)));
+                kinds.push((trial.way.clone(), Runs { cold, ..Runs::new(&trial.way, trial.ram_bytes) }));
                 kinds.len() - 1
             });
             kinds[place].1.add(run, self.unlike(run));

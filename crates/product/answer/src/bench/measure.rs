@@ -1,18 +1,27 @@
-//! What a program needs, in the best way that the machine allows: recorded by our pager, else watched by its referenced
-//! bits; and then run again, plain and in less RAM, as far as it can be.
+//! What a program needs, in the best way that the machine allows.
+//!
+//! ```text
+//!   a memory group can be made ─► alone in a group, seen by the user ─► alone, files cold ─► limits ─► recorded: LimitAnswer
+//!   none                       ─► recorded by our pager, else watched by its referenced bits ─► runs by our pager: Answer
+//! ```
 
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use coldframe_kernel::SwapKind;
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
 use super::alone::{only_once, Alone, Yardstick};
-use super::files::{self, LessCache};
+use super::fit::{Fit, InGroup};
+use super::limit_answer::LimitAnswer;
 use super::log::RunLog;
 use super::plan::{carry_out, Runner};
 use super::runner::{swap_folder, Bench, Ways};
 use super::search::LessRam;
+use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::prices::swap_file;
@@ -24,18 +33,21 @@ use crate::predict::measured::Measurements;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
+use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::streams::Streams;
 
+/// The part of the answer's time that is kept for the recording.
+const RECORDING: f64 = 0.2;
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
 pub const MAP: (usize, usize) = (40, 120);
 
 /// An answer about a program, and what else its recording shows.
 pub struct Answered {
     /// The answer.
-    pub answer: Answer,
+    pub answer: Kind,
     /// Where and when memory was touched.
     pub heat: Option<Heat>,
     /// The processes of the command.
@@ -44,7 +56,16 @@ pub struct Answered {
     pub remarks: Vec<String>,
 }
 
-/// Runs the program, and records or watches it; then it runs again.
+/// The two kinds of an answer about a program.
+#[expect(clippy::large_enum_variant, reason = "a program makes one")]
+pub enum Kind {
+    /// Measured in a memory group.
+    Measured(LimitAnswer),
+    /// Predicted, and measured as far as our pager runs it: no group can be made here, or the program is to run once.
+    Estimated(Answer),
+}
+
+/// Runs the program, and measures, records or watches it.
 ///
 /// # Errors
 /// There is no such program; it cannot be watched; it does not use enough memory.
@@ -55,12 +76,14 @@ pub fn measure(
     listener: &dyn Listener,
 ) -> Result<Answered, AnswerError> {
     let streams = Streams::new()?;
+    let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
+    if !limits.once && limits.time.is_none() && ready(Some(SwapKind::None)).is_ok() {
+        return measuring.in_group();
+    }
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
     // answer's time.
-    let machine = pageable(command).map(|()| Machine::known(listener));
-    let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
-    match machine {
-        Ok(machine) => measuring.recorded(&machine?),
+    match pageable(command).map(|()| Machine::known(listener)) {
+        Ok(machine) => Measuring { began: Instant::now(), ..measuring }.recorded(&machine?),
         Err(why) => measuring.watched(&why.to_string()),
     }
 }
@@ -77,6 +100,82 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
+    /// In memory groups.
+    fn in_group(&self) -> Result<Answered, AnswerError> {
+        let (folder, signals) = (swap_folder()?, Signals::catch()?);
+        let (program, streams, folder) = (self.command, self.streams, folder.path());
+        let (began, mapped) = (self.began, Mutex::default());
+        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group: true, mapped };
+        let first = match bench.run(&Trial { shown: true, ..Trial::plain(None) }) {
+            Outcome::Ran(run) => run,
+            Outcome::Refused(why) => return Err(why.into_error()),
+            Outcome::Signal => return Err(Refusal::stopped().into_error()),
+        };
+        let (first_seconds, use_of_first) = (first.seconds, first.group.unwrap_or_default());
+        let (mut runs, command) = (RunLog::after(first), line(program));
+        let done = |runs: &RunLog, fit: Fit, remarks: Vec<String>| {
+            let answer = Kind::Measured(LimitAnswer::new(&command, runs, fit, self.limits, remarks));
+            Answered { answer, heat: None, group: Vec::new(), remarks: Vec::new() }
+        };
+        if let Some(why) = only_once(first_seconds, streams.lost()) {
+            return Ok(done(&runs, Fit::default(), vec![why]));
+        }
+        let mapped = bench.mapped.lock().map(|files| files.iter().filter(|file| file.is_file()).cloned().collect());
+        let cold: Rc<[PathBuf]> = mapped.unwrap_or_default();
+        let alone = Alone { first_seconds, cold: Rc::clone(&cold) };
+        let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);
+        if yardstick.seconds.is_none() {
+            self.listener.finish();
+            return Ok(done(&runs, Fit::default(), yardstick.remarks));
+        }
+        let files = use_of_first.peak_bytes.saturating_sub(use_of_first.fixed_bytes);
+        let ways = Ways::find(program, folder);
+        let reserve = RECORDING * (yardstick.until - self.now());
+        let plan = InGroup {
+            guess: (use_of_first.fixed_bytes > 0).then_some(use_of_first.fixed_bytes + files / 2),
+            given: self.limits.ram,
+            others: ways.kernel.ok().into_iter().chain(ways.pager.ok()).collect(),
+            cold,
+            limits: *self.limits,
+            until: yardstick.until - reserve,
+        };
+        let fit = carry_out(&plan, &mut runs, &mut bench, self.listener);
+        let Answered { answer, .. } = done(&runs, fit, yardstick.remarks);
+        let Kind::Measured(answer) = answer else { unreachable!("it is measured") };
+        let left = Duration::try_from_secs_f64(yardstick.until - self.now()).unwrap_or_default();
+        let recorded = self.prediction(answer.program_seconds, left);
+        self.listener.finish();
+        let (prediction, heat, group) =
+            recorded.map_or((None, None, Vec::new()), |(answer, heat, group)| (Some(answer), heat, group));
+        let answer = Kind::Measured(LimitAnswer { prediction, ..answer });
+        Ok(Answered { answer, heat, group, remarks: Vec::new() })
+    }
+
+    fn now(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it.
+    fn prediction(&self, seconds: f64, left: Duration) -> Option<(Answer, Option<Heat>, Vec<ProcessFacts>)> {
+        pageable(self.command).ok()?;
+        let machine = Machine::known(self.listener).ok()?;
+        let trace = self.folder.join("trace.parquet");
+        let order = RecordOrder {
+            patience: PATIENCE_WITH_RUNS,
+            max_time: Some(left),
+            streams: Some(self.streams),
+            hidden: true,
+            listener: Some(self.listener),
+            ..RecordOrder::new(self.command)
+        };
+        let recording = served(&order, &trace).ok()?.ok()?;
+        self.listener.progress(0, None, "computing its time in less RAM");
+        let reading = Reading::read(&trace, Some(seconds), Some(MAP)).ok()?;
+        let mut answer = machine.about(&reading, self.limits).ok()?;
+        answer.common.not_paged = recording.not_paged;
+        Some((Answer::Recorder(answer), reading.heat, reading.provenance.group))
+    }
+
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
         let trace = self.folder.join("trace.parquet");
         let streams = (!self.limits.once).then_some(self.streams);
@@ -110,7 +209,7 @@ impl Measuring<'_> {
         };
         let (answer, more) = self.with_runs(first, answered)?;
         let (heat, group) = shown;
-        Ok(Answered { answer, heat, group, remarks: [recording.remarks(), more].concat() })
+        Ok(Answered { answer: Kind::Estimated(answer), heat, group, remarks: [recording.remarks(), more].concat() })
     }
 
     fn watched(&self, why: &str) -> Result<Answered, AnswerError> {
@@ -120,7 +219,7 @@ impl Measuring<'_> {
         let first = First::new(watched.seconds(), status, None);
         let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
         let (answer, remarks) = self.with_runs(first, answered)?;
-        Ok(Answered { answer, heat: None, group: Vec::new(), remarks })
+        Ok(Answered { answer: Kind::Estimated(answer), heat: None, group: Vec::new(), remarks })
     }
 
     /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be
@@ -139,8 +238,9 @@ impl Measuring<'_> {
         }
         let (folder, signals) = (swap_folder()?, Signals::catch()?);
         let (program, streams, began, folder) = (self.command, self.streams, self.began, folder.path());
-        let mut bench = Bench { program, folder, streams, signals: &signals, began, files_known: false };
-        let alone = Alone { recorded_seconds: first.seconds, limits: *self.limits };
+        let mapped = Mutex::default();
+        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group: false, mapped };
+        let alone = Alone { first_seconds: first.seconds, cold: Rc::new([]) };
         let mut runs = RunLog::after(Run { output: streams.first_output(), ..first });
         let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);
         let prediction = predicted(yardstick.seconds)?;
@@ -183,25 +283,21 @@ pub fn with_less(
     let prediction = prediction.after(&plain);
     let (pager, kernel) = (ways.pager.clone().ok(), ways.kernel.clone().ok());
     let top = prediction.needed_bytes;
-    let limit = limits.longest(plain.seconds);
-    let left = (yardstick.until - runner.now()).max(0.0);
     let search = LessRam {
         // Our pager runs what it has recorded.
         ways: pager.filter(|_| prediction.recorded().is_some()).into_iter().chain(kernel).collect(),
         given: prediction.given_ram_bytes,
         sizes: (prediction.ram_bytes.unwrap_or(top), top),
         limits: *limits,
-        until: yardstick.until - files::reserve(&prediction, limit, left),
+        until: yardstick.until,
     };
     let found = carry_out(&search, runs, runner, listener);
-    let less_cache = LessCache::new(&prediction, &ways.kernel, found.limit, yardstick.until);
-    let less_cache = less_cache.map(|plan| carry_out(&plan, runs, runner, listener));
     // A swap file of these runs is gone; the user makes another one.
     let pasted = |swap: String| if Path::new(&swap).is_absolute() { swap_file() } else { swap };
-    let kinds = runs.kinds().into_iter().filter(|(way, _)| !way.in_all);
+    let kinds = runs.kinds().into_iter();
     let less_ram = kinds.map(|(_, runs)| Runs { swap: runs.swap.clone().map(pasted), ..runs }).collect();
     let size = (!search.ways.is_empty()).then_some(found.size);
     // Later runs alone count, too.
-    let measurements = Measurements { plain: runs.plain(), less_ram, size, less_cache };
+    let measurements = Measurements { plain: runs.plain(), less_ram, size };
     (prediction.measured(measurements), [yardstick.remarks, found.remarks].concat())
 }

@@ -4,10 +4,12 @@ pub mod alone;
 pub mod check;
 pub mod compare;
 pub mod compared;
+pub mod evidence;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
-pub mod files;
+pub mod fit;
 pub mod limit;
+pub mod limit_answer;
 pub mod log;
 pub mod measure;
 pub mod need;

@@ -2,14 +2,15 @@
 //! compared; only a run that is `shown` has the user's own streams.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use coldframe_kernel::{SwapKind, Swaps, Tree};
+use coldframe_kernel::{Group, SwapKind, Swaps, Tree};
 use coldframe_live::Options;
 use coldframe_proc::Process;
 use coldframe_recording::span::PAGE;
@@ -21,8 +22,9 @@ use crate::error::AnswerError;
 use crate::listener::Silent;
 use crate::predict::bits::file_looks::FileLooks;
 use crate::run::by_kernel::ready_here;
-use crate::run::child::{below_since, Care, Child, Signals, Why};
-use crate::run::order::{Order, Program};
+use crate::run::child::{below_since, Care, Child, Signals, Why, GRACE};
+use crate::run::group_looks::GroupLooks;
+use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::paged::{run, PagedRun};
 use crate::run::pager::Pager;
 use crate::run::program::{default_backing, is_root, pageable, plain, Executable};
@@ -44,8 +46,10 @@ pub struct Bench<'a> {
     pub signals: &'a Signals,
     /// When the question was asked.
     pub began: Instant,
-    /// Whether the mapped files of the program were looked at: one run is enough to know them.
-    pub files_known: bool,
+    /// Whether runs alone are in a memory group, too, and reports of it are wanted.
+    pub in_group: bool,
+    /// Files that the program maps, as far as its runs alone in a group have shown them.
+    pub mapped: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Runner for Bench<'_> {
@@ -55,10 +59,13 @@ impl Runner for Bench<'_> {
 
     fn run(&mut self, trial: &Trial) -> Outcome {
         trial.cold.iter().for_each(|path| leave_cache(path));
-        let ended = match (trial.way.by, trial.ram_bytes, trial.shown) {
-            (By::Plain, _, true) => self.shown(),
-            (By::Plain, _, false) | (_, None, _) => self.plain(trial.at_most),
-            (_, Some(ram), _) => self.paged(&trial.way, ram, trial.at_most),
+        let ended = match (trial.way.by, trial.ram_bytes) {
+            (By::Plain, _) | (_, None) if self.in_group => {
+                self.paged(&Trial { way: Way::limit(), ..trial.clone() }, NO_LIMIT)
+            }
+            (By::Plain, _) if trial.shown => self.shown(),
+            (By::Plain, _) | (_, None) => self.plain(trial.at_most),
+            (_, Some(ram)) => self.paged(trial, ram),
         };
         match ended {
             _ if self.signals.came() => Outcome::Signal,
@@ -70,24 +77,22 @@ impl Runner for Bench<'_> {
 
 impl Bench<'_> {
     /// The program alone; it is ended after so many seconds.
-    fn plain(&mut self, at_most: Option<f64>) -> Result<Run, AnswerError> {
+    fn plain(&self, at_most: Option<f64>) -> Result<Run, AnswerError> {
         let mut command = plain(self.program);
         let output = self.streams.again(&mut command)?;
         let began = Instant::now();
         let deadline = at_most.and_then(|at_most| began.checked_add(seconds(at_most)));
         let others = below_since();
         let child = Child::start(command, &self.program[0])?;
-        let (id, peak) = (child.id(), AtomicU64::new(0));
-        let process = Process::of(id);
-        let files = Mutex::new((!self.files_known).then(|| FileLooks::new(id)));
+        let (process, peak) = (Process::of(child.id()), AtomicU64::new(0));
+        let files = Mutex::new(FileLooks::new(child.id()));
         let look = || {
             peak.fetch_max(process.anonymous_peak_bytes(), Relaxed);
-            files.lock().unwrap().iter_mut().for_each(FileLooks::look);
+            files.lock().iter_mut().for_each(|files| files.look());
         };
         let care = Care { deadline, others: &others, look: &look, pause: PAUSE, ..Care::that_ends(self.signals) };
         let program = Program::ended(child.wait(&care)?, began);
-        self.files_known = true;
-        let files = files.into_inner().unwrap().map(|looks| looks.files).unwrap_or_default();
+        let files = files.into_inner().map(|looks| looks.files).unwrap_or_default();
         Ok(Run { peak_bytes: peak.into_inner(), files, ..self.ended(program, output()) })
     }
 
@@ -108,36 +113,48 @@ impl Bench<'_> {
         Ok(Run { peak_bytes: peak.into_inner(), ..self.ended(Program::ended(ended, began), output) })
     }
 
-    /// The program in that much RAM; it is ended after so many seconds.
-    fn paged(&self, way: &Way, ram: u64, at_most: Option<f64>) -> Result<Run, AnswerError> {
-        let output = RefCell::new(None);
-        let streams = |command: &mut Command| {
-            let end = self.streams.again(command)?;
-            *output.borrow_mut() = Some(end);
-            Ok(())
+    /// The program in that much RAM.
+    fn paged(&self, trial: &Trial, ram: u64) -> Result<Run, AnswerError> {
+        let (way, shown, output) = (&trial.way, trial.shown, RefCell::new(None));
+        let streams = |command: &mut Command| match shown {
+            true => self.streams.first(command),
+            false => {
+                *output.borrow_mut() = Some(self.streams.again(command)?);
+                Ok(())
+            }
         };
         let max_memory = Options::MAX_MEMORY;
         // As `coldframe run` without --each.
         let options = Options { backing: self.folder.to_owned(), max_memory, one_budget: true, ..Options::new(ram) };
+        let looks = GroupLooks::new((shown || ram == NO_LIMIT).then_some(&self.mapped));
+        let look = |group: &Group, process: u32| {
+            looks.look(group);
+            if shown {
+                self.streams.look(process);
+            }
+        };
         let order = Order {
             by: if way.by == By::Kernel { Pager::Kernel } else { Pager::Ours },
             swap: way.swap.as_deref(),
-            in_all: way.in_all,
+            in_all: true,
             pass_on: false,
-            patience: at_most.map(seconds),
+            patience: trial.at_most.map(seconds),
+            // Nobody needs what a run leaves that is ended.
+            grace: if shown { GRACE } else { HIDDEN_GRACE },
             streams: Some(&streams),
+            group_look: Some(&look),
             ..Order::new(self.program, options, self.signals)
         };
         let paged = run(&order, &Silent)?;
-        let (page_reads, peak_bytes, evicted_nothing) = match &paged {
-            PagedRun::Pager(run) => (run.device.bytes_read / PAGE, 0, run.stats.evictions == 0),
-            PagedRun::Kernel(run) if way.in_all => (run.counts.refaults, run.memory.peak_bytes.unwrap_or(ram), false),
-            PagedRun::Kernel(run) => (run.counts.swap_in_bytes / PAGE, 0, false),
+        let (page_reads, evicted_nothing, peak_bytes) = match &paged {
+            PagedRun::Pager(run) => (run.device.bytes_read / PAGE, run.stats.evictions == 0, 0),
+            PagedRun::Kernel(run) => (run.counts.refaults, false, run.memory.peak_bytes.unwrap_or(0)),
         };
+        let group = looks.end(peak_bytes).filter(|_| way.by == By::Kernel);
         let (killed, managed_bytes) = (paged.killed(), paged.memory_bytes());
-        let output = output.into_inner().and_then(|end| end());
+        let output = if shown { self.streams.first_output() } else { output.into_inner().and_then(|end| end()) };
         let ended = self.ended(paged.program(), output);
-        Ok(Run { killed, page_reads, peak_bytes, managed_bytes, evicted_nothing, ..ended })
+        Ok(Run { killed, page_reads, peak_bytes, managed_bytes, evicted_nothing, group, ..ended })
     }
 
     fn ended(&self, program: Program, output: Option<Output>) -> Run {
@@ -146,6 +163,9 @@ impl Bench<'_> {
         Run { seconds, status, too_long, output, input_lost: self.streams.lost().map(Into::into), ..Run::default() }
     }
 }
+
+/// How long a run that nobody sees may take to end, when it took too long.
+const HIDDEN_GRACE: Duration = Duration::from_millis(300);
 
 fn seconds(count: f64) -> Duration {
     Duration::try_from_secs_f64(count.max(0.0)).unwrap_or(Duration::MAX)

@@ -1,21 +1,23 @@
 //! The plans on a fake runner: what is decided, and after which runs.
 
+use std::path::PathBuf;
+use std::rc::Rc;
+
 use super::alone::{Alone, Yardstick};
 use super::compare::{InTurn, Named};
 use super::compared::Compared;
 use super::fake::{Behaviour, Fake};
-use super::files::LessCache;
+use super::fit::{Fit, InGroup};
 use super::limit::InLimit;
+use super::limit_answer::LimitAnswer;
 use super::log::RunLog;
 use super::plan::{carry_out, Plan, Step};
 use super::runner::Ways;
 use super::search::{Found, LessRam};
 use super::trial::{Outcome, Refusal, Trial};
 use crate::listener::Silent;
-use crate::predict::common::Common;
-use crate::predict::not_paged::NotPaged;
 use crate::predict::question::Limits;
-use crate::run::runs::{By, Run, Runs, Way};
+use crate::run::runs::{By, GroupUse, Run, Runs, Way};
 use crate::run::streams::Output;
 
 const MIB: u64 = 1 << 20;
@@ -37,7 +39,7 @@ fn recorded(fake: &Fake) -> RunLog {
 }
 
 fn alone(fake: &mut Fake, runs: &mut RunLog) -> Yardstick {
-    carry_out(&Alone { recorded_seconds: fake.seconds, limits: Limits::default() }, runs, fake, &Silent)
+    carry_out(&Alone { first_seconds: fake.seconds, cold: Rc::new([]) }, runs, fake, &Silent)
 }
 
 /// What the search finds from 60 MiB on, of 100, and all runs.
@@ -72,7 +74,7 @@ fn compared(fake: &mut Fake) -> Result<Compared, Refusal> {
 
 #[test]
 fn a_plan_is_a_pure_function_of_the_runs_and_of_the_time() {
-    let plan = Alone { recorded_seconds: 0.5, limits: Limits::default() };
+    let plan = Alone { first_seconds: 0.5, cold: Rc::new([]) };
     let mut runs = RunLog::after(Run { seconds: 0.5, ..Run::default() });
     let Step::Run(trial) = plan.next(&runs, 0, 0.5) else { panic!("it runs alone first") };
     assert_eq!(plan.next(&runs, 0, 0.5), Step::Run(trial.clone()), "and says the same again");
@@ -93,7 +95,7 @@ fn a_short_program_runs_alone_three_times_and_a_long_one_once() {
 
 #[test]
 fn a_program_that_differs_when_it_runs_again_has_no_yardstick_and_says_why() {
-    let once = "it was not run any more, and all times are predicted";
+    let once = "it was not run any more";
     let cases: [(Fake, String); 4] = [
         (
             Fake { prints: vec!["done", "done", "there already"], ..Fake::new(0.2) },
@@ -103,17 +105,14 @@ fn a_program_that_differs_when_it_runs_again_has_no_yardstick_and_says_why() {
             Fake { status: 3, ..Fake::new(0.2) },
             format!("when it ran again, it ended with exit code 3 instead of 0: {once}"),
         ),
-        (Fake::new(60.0), format!("when it ran again, it took over 20 s: {once}")),
-        (
-            Fake { signal_at: Some(1), ..Fake::new(0.2) },
-            "stopped by a signal: what was not measured until then is predicted".into(),
-        ),
+        (Fake::new(60.0), format!("when it ran again, it took over 28 s: {once}")),
+        (Fake { signal_at: Some(1), ..Fake::new(0.2) }, "stopped by a signal: further runs are missing".into()),
     ];
     for (mut fake, remark) in cases {
         // As it was recorded: in less than a second, with exit code 0.
         let output = Some(Output::digest("done"));
         let mut runs = RunLog::after(Run { seconds: 0.2, output, ..Run::default() });
-        let plan = Alone { recorded_seconds: 0.2, limits: Limits::default() };
+        let plan = Alone { first_seconds: 0.2, cold: Rc::new([]) };
         let yardstick = carry_out(&plan, &mut runs, &mut fake, &Silent);
         assert_eq!((yardstick.seconds, yardstick.remarks), (None, vec![remark]));
     }
@@ -276,56 +275,92 @@ fn a_comparison_drops_a_way_that_is_late_or_refused_and_ends_without_memory() {
     assert!(none.code == 4 && none.message.contains("no memory that can leave"), "{none:?}");
 }
 
-/// What runs with less page cache give for a program of 8 MiB and of mapped files of 64 MiB, and why there are no more.
-fn less_cache(fake: &mut Fake, way: Result<Way, Option<String>>, until: f64) -> (Vec<Runs>, Option<String>) {
-    let (referenced_bytes, files_bytes) = (64 * MIB, 64 * MIB);
-    let not_paged = Some(NotPaged { referenced_bytes, files_bytes, ..NotPaged::default() });
-    let common = Common { managed_bytes: 8 * MIB, needed_bytes: 9 * MIB, not_paged, ..Common::default() };
-    let plan = LessCache::new(&common, &way, 1.1 * fake.seconds, until).expect("files matter");
-    carry_out(&plan, &mut recorded(fake), fake, &Silent)
-}
-
-#[test]
-fn runs_with_less_page_cache_leave_files_cold_and_say_why_there_are_no_more() {
-    let in_all = |seconds, peak| Behaviour { table: vec![(1 << 20, seconds, 9)], peak, ..Behaviour::default() };
-    let kernel = || Ok(Way::kernel(None));
-    let mut fake = Fake { in_all: in_all(2.0, 70), ..Fake::new(1.0) };
-    let (runs, why) = less_cache(&mut fake, kernel(), 60.0);
-    let sizes: Vec<u64> = runs.iter().filter_map(|runs| runs.ram_bytes).map(|bytes| bytes / MIB).collect();
-    assert_eq!((sizes, why), (vec![80, 56, 40], None));
-    assert!(fake.trials.iter().all(|trial| trial.way.in_all), "the limit is for all memory");
-    let cases = [
-        (
-            in_all(2.0, 20),
-            kernel(),
-            60.0,
-            0,
-            "other programs hold its files in RAM, where no limit on this one \
-                                              reaches them",
-        ),
-        (in_all(99.0, 70), kernel(), 60.0, 1, "to read its files from the disk takes too long for this answer"),
-        (in_all(2.0, 70), kernel(), 4.1, 2, "no time was left"),
-        (in_all(2.0, 70), kernel(), 0.5, 0, "no time was left"),
-        (in_all(2.0, 70), Err(Some("no memory group".into())), 60.0, 0, "no memory group"),
-        (
-            in_all(2.0, 70),
-            Err(None),
-            60.0,
-            0,
-            "only root may make the memory group and the swap that this takes; run \
-                                               it as root",
-        ),
-    ];
-    for (in_all, way, until, count, why) in cases {
-        let mut fake = Fake { in_all, ..Fake::new(1.0) };
-        let (runs, ended) = less_cache(&mut fake, way, until);
-        assert_eq!((runs.len(), ended.as_deref()), (count, Some(why)));
-    }
-}
-
 #[test]
 fn a_trial_says_who_runs_in_what() {
     assert_eq!(Trial::plain(None).words(), "running it alone");
     assert_eq!(Trial::paged(&Way::pager(), 12 * MIB, 9.0).words(), "running it in 12 MiB");
     assert!(Trial::plain(Some(1.0)).cold.is_empty());
+}
+
+/// A program that takes so many MiB in its group, a fifth of it files, and is killed below `lives`, slow below `fast`.
+fn in_group(peak: u64, fast: u64, lives: u64) -> Fake {
+    let group = GroupUse { peak_bytes: peak * MIB, fixed_bytes: peak * MIB / 5 * 4, ..GroupUse::default() };
+    let table = vec![(4 * peak, 1.0, 0), (fast - 1, 3.0, 0)];
+    let limit = Behaviour { table, killed_below: lives, ..Behaviour::default() };
+    Fake { group: Some(group), limit, ..Fake::new(1.0) }
+}
+
+/// What the search finds, and the answer.
+fn fitted(fake: &mut Fake, others: Vec<Way>, cold: &[&str]) -> (Fit, LimitAnswer) {
+    let (mut runs, cold): (_, Rc<[PathBuf]>) = (recorded(fake), cold.iter().map(PathBuf::from).collect());
+    let first_seconds = fake.seconds;
+    let yardstick = carry_out(&Alone { first_seconds, cold: Rc::clone(&cold) }, &mut runs, fake, &Silent);
+    let guess = fake.group.map(|group| group.fixed_bytes);
+    let (limits, until) = (Limits::default(), yardstick.until);
+    let plan = InGroup { guess, given: None, others, cold, limits, until };
+    let fit = carry_out(&plan, &mut runs, fake, &Silent);
+    (fit.clone(), LimitAnswer::new("program", &runs, fit, &limits, Vec::new()))
+}
+
+/// The limits of all runs, in MiB.
+fn sizes(fake: &Fake) -> Vec<Option<u64>> {
+    fake.trials.iter().map(|trial| mib(trial.ram_bytes)).collect()
+}
+
+fn mib(bytes: Option<u64>) -> Option<u64> {
+    bytes.map(|bytes| bytes / MIB)
+}
+
+#[test]
+fn the_least_fast_limit_and_the_least_in_which_it_lives_are_found_within_a_twentieth() {
+    // Peak, fast from, lives from: a cliff, a slope, all of it, a program that sizes itself.
+    for (peak, fast, lives) in
+        [(57, 51, 49), (93, 80, 61), (48, 48, 48), (399, 56, 50), (140, 131, 89), (1000, 900, 850)]
+    {
+        let mut fake = in_group(peak, fast, lives);
+        let (fit, answer) = fitted(&mut fake, vec![], &[]);
+        let near = |found: Option<u64>, true_mib: u64| {
+            let found = mib(found).unwrap() as f64;
+            (true_mib as f64..=1.06 * true_mib as f64 + 1.0).contains(&found)
+        };
+        assert!(near(fit.fast, fast) && near(fit.lives, lives), "{peak} {fast} {lives}: {fit:?}, {:?}", sizes(&fake));
+        assert_eq!(answer.limit.recommended_bytes, fit.fast);
+        let paste = answer.limit.paste_bytes.unwrap();
+        assert!(paste as f64 >= 1.1 * fit.fast.unwrap() as f64, "{paste}");
+        assert!(fake.clock < 60.0 && fake.trials.len() < 24, "{} runs, {} s", fake.trials.len(), fake.clock);
+    }
+}
+
+#[test]
+fn a_busy_machine_is_seen_through_by_processor_time_and_an_unsteady_program_is_not_told() {
+    let mut busy = in_group(57, 51, 49);
+    busy.group = busy.group.map(|group| GroupUse { others: 1.0, ..group });
+    busy.delays = vec![0.0, 0.9, 0.3, 1.4, 0.1];
+    let (_, answer) = fitted(&mut busy, vec![], &[]);
+    assert!(answer.limit.by_work && (51..=54).contains(&mib(answer.limit.recommended_bytes).unwrap()), "{answer:?}");
+    // No size below its peak is recommended by chance, and the line to paste is never below what it needs.
+    for seed in 0..20 {
+        let mut unsteady = Fake { noise: 1.0, seed, ..in_group(57, 51, 49) };
+        let (_, answer) = fitted(&mut unsteady, vec![], &[]);
+        match answer.limit.recommended_bytes {
+            Some(ram) => assert!(ram >= 51 * MIB, "{ram}"),
+            None => assert!(answer.limit.cannot_tell.is_some()),
+        }
+    }
+}
+
+#[test]
+fn files_that_are_in_ram_already_and_swap_are_searched_only_if_they_may_change_something() {
+    let zram = Way::kernel(Some("zram".into()));
+    let mut fake = in_group(100, 80, 60);
+    fake.kernel = Behaviour { table: vec![(100, 1.0, 0), (39, 9.0, 0)], ..Behaviour::default() };
+    let (fit, answer) = fitted(&mut fake, vec![zram.clone()], &["/lib/libc.so"]);
+    assert!(fake.trials.iter().any(|trial| trial.way == zram), "swap is tried");
+    let (way, ram) = fit.swapped.first().unwrap();
+    assert!(*way == zram && *ram < 60 * MIB && *ram >= 39 * MIB, "{fit:?}");
+    assert!(answer.others().any(|runs| runs.ram_bytes == Some(*ram)));
+    let cold = |trial: &&Trial| trial.cold.len() == 1;
+    assert!(fake.trials.iter().filter(cold).count() > fake.trials.len() / 2, "files are cold");
+    let (_, without) = fitted(&mut in_group(100, 80, 60), vec![], &[]);
+    assert_eq!(without.limit.warm_bytes, None, "it maps no file");
 }

@@ -101,7 +101,7 @@ impl Common {
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "advice".into(),
             device: DEVICE.into(),
-            origin: origin(&Tree::machine()),
+            origin: origin(),
             as_root: is_root(),
             ..Common::default()
         }
@@ -124,18 +124,13 @@ impl Common {
 
     /// From a prediction and from measured runs.
     pub(crate) fn measured(self, measurements: Measurements) -> Common {
-        let Measurements { plain, less_ram, size, less_cache } = measurements;
+        let Measurements { plain, less_ram, size } = measurements;
         let recommended = size.map(|size| size.recommended(self.ram_bytes, self.needed_bytes));
-        let not_paged = self.not_paged.map(|not_paged| {
-            let (runs, no_runs) = less_cache.unwrap_or_default();
-            NotPaged { runs, no_runs, ..not_paged }
-        });
         Common {
             program_seconds: plain.seconds,
             ram_bytes: recommended.map_or(self.ram_bytes, |(ram, _)| Some(ram)),
             by: recommended.map_or(self.by, |(_, by)| by),
             runs: [plain].into_iter().chain(less_ram).collect(),
-            not_paged,
             ..self
         }
     }
@@ -190,7 +185,8 @@ impl Common {
 }
 
 /// `2026-11-27, host web-1, Linux 6.18.44, 2 CPUs`.
-fn origin(tree: &Tree) -> String {
+pub(crate) fn origin() -> String {
+    let tree = Tree::machine();
     let (host, kernel) = (tree.text("/proc/sys/kernel/hostname"), tree.kernel_release());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{}, host {}, Linux {kernel}, {processors} CPUs", crate::machine::costs::today(), host.trim())

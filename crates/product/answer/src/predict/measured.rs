@@ -11,8 +11,6 @@ pub struct Measurements {
     pub less_ram: Vec<Runs>,
     /// The recommended size; `None`: nobody could page a run.
     pub size: Option<Measured>,
-    /// With less page cache, and why there are no more of these; `None`: its files do not matter.
-    pub less_cache: Option<(Vec<Runs>, Option<String>)>,
 }
 
 /// What runs in less RAM have found.

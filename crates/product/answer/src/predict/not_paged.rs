@@ -4,8 +4,6 @@ use coldframe_proc::{Files, Rest, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run::runs::Runs;
-
 /// Files that are named.
 const NAMED: usize = 5;
 /// Files matter if so much of them is referenced, or this part of all that the program needs.
@@ -24,13 +22,6 @@ pub struct NotPaged {
     /// Of all files, what was referenced between two clearings of the pages' bits.
     #[serde(default)]
     pub referenced_bytes: u64,
-    /// Runs with less page cache, by the kernel: `ram_bytes` is for heap, code and files, which are on the disk at the
-    /// start.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<Runs>,
-    /// Why there are no more of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no_runs: Option<String>,
     /// Shared memory.
     pub shared_bytes: u64,
     /// Stacks of first threads.
@@ -88,11 +79,6 @@ impl NotPaged {
     pub fn matter(&self, all: u64) -> bool {
         self.referenced_bytes >= LARGE || PART * self.referenced_bytes >= all
     }
-
-    /// Whether runs with less page cache are worth their time: a little code is not.
-    pub(crate) fn are_run(&self, all: u64) -> bool {
-        self.referenced_bytes >= LARGE || self.matter(all) && self.files_bytes > self.code_bytes
-    }
 }
 
 #[cfg(test)]
@@ -105,8 +91,6 @@ mod tests {
             let referenced = NotPaged { referenced_bytes: mib << 20, ..NotPaged::default() };
             referenced.matter(all << 20)
         };
-        let code = NotPaged { referenced_bytes: 5 << 20, code_bytes: 5 << 20, ..NotPaged::default() };
-        assert!(!code.are_run(50 << 20));
         assert!(of(32, 1000) && of(5, 50) && !of(31, 1000) && !of(5, 51));
     }
 }

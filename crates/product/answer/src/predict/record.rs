@@ -107,8 +107,10 @@ pub struct RecordOrder<'a> {
     pub overhead: bool,
     /// The program is ended after this time.
     pub max_time: Option<Duration>,
-    /// The streams of further runs, if there will be some.
+    /// The streams of other runs, if there are some.
     pub streams: Option<&'a Streams>,
+    /// Whether nobody sees this run: the first one has run.
+    pub hidden: bool,
     /// Who hears how far it is.
     pub listener: Option<&'a dyn Listener>,
 }
@@ -117,7 +119,8 @@ impl<'a> RecordOrder<'a> {
     /// The program, in the way that adapts to it.
     pub fn new(command: &'a Executable) -> RecordOrder<'a> {
         let (pages, patience, max_time) = (None, 0, None);
-        RecordOrder { command, pages, patience, overhead: false, max_time, streams: None, listener: None }
+        let (streams, listener) = (None, None);
+        RecordOrder { command, pages, patience, overhead: false, max_time, streams, hidden: false, listener }
     }
 }
 
@@ -184,12 +187,16 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let mut process = with_pager(command, &options)?;
-    order.streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
+    match order.streams {
+        Some(streams) if order.hidden => drop(streams.again(&mut process)?),
+        Some(streams) => streams.first(&mut process)?,
+        None => {}
+    }
     let child = Child::start(process, &command[0])?;
     let (id, watch) = (child.id(), ProcessWatch { folder: folder.path(), memory: Mutex::default() });
     let look = || {
         watch.note(started);
-        order.streams.iter().for_each(|streams| streams.look(id));
+        order.streams.iter().filter(|_| !order.hidden).for_each(|streams| streams.look(id));
         let Some(listener) = order.listener else { return };
         // An interactive program has the terminal for itself.
         match order.streams.is_some_and(Streams::is_interactive) {

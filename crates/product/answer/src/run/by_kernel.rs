@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coldframe_kernel::{join, Group, Guard, KernelError, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree};
 use schemars::JsonSchema;
@@ -16,12 +16,15 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::child::{below_since, Care};
 use crate::run::guards::{self, guard, this};
-use crate::run::order::{Order, Program};
+use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::program::plain;
 use crate::SCHEMA_VERSION;
 
 /// The variable that says that this process is in a scope of systemd's that it asked for.
 const SCOPED: &str = "COLDFRAME_SCOPED";
+
+/// The time between two looks at a group: one takes some 100 us.
+const GROUP_PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs of this process: processes of an earlier one may still be in its group.
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -195,11 +198,18 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         n => format!("coldframe-{}-{n}", std::process::id()),
     };
     let group = guard.group(&ready.place, &name, !space.is_none())?;
-    let watch = LimitWatch::start(&tree, &group, &space, (ram, order.in_all))?;
+    let limit = (ram != NO_LIMIT).then_some((ram, order.in_all));
+    let watch = limit.map(|limit| LimitWatch::start(&tree, &group, &space, limit)).transpose()?;
     let (began, others) = (Instant::now(), below_since());
-    let care = Care { others: &others, ..order.care() };
-    let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&care));
-    let watched = watch.end();
+    let ended = in_group(&group, order.command).and_then(|command| {
+        let child = order.start(command)?;
+        let (process, care) = (child.id(), Care { others: &others, ..order.care() });
+        match order.group_look {
+            Some(look) => child.wait(&Care { look: &|| look(&group, process), pause: GROUP_PAUSE, ..care }),
+            None => child.wait(&care),
+        }
+    });
+    let watched = watch.map(LimitWatch::end).unwrap_or_default();
     let (counters, stall) = (group.counters(), group.stall());
     Ok(KernelRun {
         schema_version: SCHEMA_VERSION,

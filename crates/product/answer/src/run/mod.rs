@@ -6,6 +6,7 @@ pub mod by_kernel;
 pub mod child;
 pub mod choice;
 pub mod disk;
+pub mod group_looks;
 pub mod guards;
 #[allow(unsafe_code, reason = "between fork and exec a child asks for a signal")]
 pub mod halt;

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use coldframe_kernel::Group;
 use coldframe_live::Options;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +12,12 @@ use crate::error::AnswerError;
 use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::pager::Pager;
 use crate::run::program::Executable;
+
+/// Done every few milliseconds while a program runs in a group: with the group, and the program's number.
+pub type GroupLook<'a> = dyn Fn(&Group, u32) + Sync + 'a;
+
+/// As RAM: the group that the program runs in has no limit.
+pub const NO_LIMIT: u64 = u64::MAX;
 
 /// Sets a command's standard streams.
 pub type Redirect<'a> = dyn Fn(&mut Command) -> Result<(), AnswerError> + 'a;
@@ -37,8 +44,12 @@ pub struct Order<'a> {
     pub pass_on: bool,
     /// The program is ended after this time.
     pub patience: Option<Duration>,
+    /// How long it may take then, after SIGTERM.
+    pub grace: Duration,
     /// Where its standard streams are; `None`: as those of coldframe.
     pub streams: Option<&'a Redirect<'a>>,
+    /// Who looks at its group while it runs, if the kernel pages it.
+    pub group_look: Option<&'a GroupLook<'a>>,
 }
 
 impl<'a> Order<'a> {
@@ -55,7 +66,9 @@ impl<'a> Order<'a> {
             signals,
             pass_on: true,
             patience: None,
+            grace: GRACE,
             streams: None,
+            group_look: None,
         }
     }
 
@@ -68,12 +81,11 @@ impl<'a> Order<'a> {
 
     pub(crate) fn care(&self) -> Care<'a> {
         let deadline = self.patience.and_then(|patience| Instant::now().checked_add(patience));
-        // What a program that is ended was swapping needs time.
-        Care { deadline, pass_on: self.pass_on, grace: GRACE, ..Care::passing_on(self.signals) }
+        Care { deadline, pass_on: self.pass_on, grace: self.grace, ..Care::passing_on(self.signals) }
     }
 }
 
-/// How long a program that took too long may take to end.
+/// How long a program that took too long may take to end: what it was swapping needs time.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What became of the program.

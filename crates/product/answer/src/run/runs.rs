@@ -21,6 +21,9 @@ pub enum By {
     Kernel,
 }
 
+/// The swap of a group whose data cannot leave.
+pub const NO_SWAP: &str = "none";
+
 /// Who pages a run, with which swap, and what its RAM is for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Way {
@@ -41,6 +44,11 @@ impl Way {
     /// By our pager.
     pub fn pager() -> Way {
         Way { by: By::Pager, ..Way::default() }
+    }
+
+    /// In a memory group with a limit and without swap, as in most containers.
+    pub fn limit() -> Way {
+        Way::kernel(Some(NO_SWAP.into()))
     }
 
     /// By the kernel, with that swap.
@@ -77,12 +85,38 @@ pub struct Run {
     /// Whether our pager had no page to evict.
     #[serde(skip)]
     pub evicted_nothing: bool,
+    /// What its memory group has counted; `None`: it ran in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupUse>,
     /// The files that it mapped, if that was looked at.
     #[serde(skip)]
     pub files: Files,
     /// Why the program cannot run again with the same input.
     #[serde(skip)]
     pub input_lost: Option<String>,
+}
+
+/// What a run's memory group has counted: all that the kernel charges, of all processes.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GroupUse {
+    /// The most bytes at one time.
+    pub peak_bytes: u64,
+    /// Of the look at which the sum of the next four was the largest: heap, stacks, private data.
+    pub anonymous_bytes: u64,
+    /// Pages of files in the cache.
+    pub files_bytes: u64,
+    /// Shared memory, files of a tmpfs among it.
+    pub shared_bytes: u64,
+    /// The kernel's own: page tables, buffers.
+    pub kernel_bytes: u64,
+    /// The most bytes at one look that cannot leave without swap: all but files.
+    pub fixed_bytes: u64,
+    /// Seconds of processor time and of waiting for memory or a disk; `None`: this kernel does not count them.
+    pub worked_seconds: Option<f64>,
+    /// Seconds in which a thread waited for a processor; `None`: not counted.
+    pub waited_seconds: Option<f64>,
+    /// Processors that other programs used meanwhile.
+    pub others: f64,
 }
 
 /// How a run ended otherwise than the program alone.
@@ -113,8 +147,11 @@ pub struct Runs {
     pub by: By,
     /// The swap that was made for them; `None`: that of the machine.
     pub swap: Option<String>,
-    /// `--ram`; `None`: without a limit.
+    /// The limit; `None`: there was none.
     pub ram_bytes: Option<u64>,
+    /// The files that the program maps left the page cache before each run, so that its group pays for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
     /// The median of the runs, in seconds.
     pub seconds: f64,
     /// Most of them were ended after this time: they take longer.

@@ -23,6 +23,8 @@ pub struct Counters {
     pub swapped: u64,
     /// Bytes of files in RAM.
     pub files: u64,
+    /// Of those, shared memory, and files of a tmpfs.
+    pub shared: u64,
     /// Bytes of files that are mapped.
     pub mapped: u64,
     /// Bytes of the kernel's own: page tables, buffers.
@@ -59,6 +61,7 @@ impl Counters {
             data: by_version("rss", "anon"),
             swapped,
             files: by_version("cache", "file"),
+            shared: same("shmem"),
             mapped: by_version("mapped_file", "file_mapped"),
             kernel,
             locked: same("unevictable"),

@@ -1,0 +1,138 @@
+//! The one judgement on measured runs: whether they are enough evidence for a *yes*, a *no*, a recommendation or a line
+//! to paste; and by which clock they are compared.
+
+use std::fmt;
+
+use super::rules::{NEAR, REPEATS};
+use crate::predict::question::Limits;
+use crate::run::runs::{GroupUse, Run, Runs};
+
+/// Other programs that use so many processors may have delayed a run: a guess, above what this machine's own services
+/// use.
+const OTHERS: f64 = 0.2;
+/// The part of the allowed slowdown that a wait for processors may be, before the clock decides nothing.
+const WAITED: f64 = 0.25;
+
+/// By what runs are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// The run time.
+    Time,
+    /// Processor time of the group and its waits for memory: other programs had the processors.
+    Work,
+}
+
+impl Clock {
+    /// By which clock runs are compared whose slowdown may be so large a part.
+    pub fn of(plain: &Runs, runs: &Runs, slowdown: f64) -> Clock {
+        let all = || plain.runs.iter().chain(&runs.runs);
+        let delayed = |run: &Run| {
+            run.group.is_some_and(|group| {
+                group.others > OTHERS && group.waited_seconds.unwrap_or(0.0) > WAITED * slowdown * run.seconds
+            })
+        };
+        let counted = all().all(|run| run.group.and_then(|group: GroupUse| group.worked_seconds).is_some());
+        if counted && all().any(delayed) {
+            Clock::Work
+        } else {
+            Clock::Time
+        }
+    }
+
+    /// Of a run, in seconds.
+    fn read(self, run: &Run) -> f64 {
+        match (self, run.group.and_then(|group| group.worked_seconds)) {
+            (Clock::Work, Some(worked)) => worked,
+            _ => run.seconds,
+        }
+    }
+
+    /// Of runs, the shortest first.
+    fn sorted(self, runs: &Runs) -> Vec<f64> {
+        let mut times: Vec<f64> = runs.runs.iter().map(|run| self.read(run)).collect();
+        times.sort_by(f64::total_cmp);
+        times
+    }
+}
+
+/// What runs say.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Judgement {
+    /// The program ends as alone, and is fast enough.
+    Yes,
+    /// It does not.
+    No,
+    /// Not enough was seen.
+    CannotTell(Lack),
+}
+
+/// What is missing for a yes or a no.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Lack {
+    /// There is no run.
+    Runs,
+    /// There is one run alone and one in the limit, and they are too near to the limit.
+    Repeats,
+    /// The program's own time varies by more than the slowdown that is asked for: by so large a part.
+    Noise(f64),
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::Runs => f.write_str("no run in less RAM has ended"),
+            Lack::Repeats => f.write_str("single runs are too near to the limit, and no time was left for more"),
+            Lack::Noise(part) => write!(f, "its own time varies by {:.0} % from run to run", 100.0 * part),
+        }
+    }
+}
+
+/// Runs in less RAM beside runs alone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Evidence {
+    /// The median, in times of that of the runs alone.
+    pub times: f64,
+    /// By which clock.
+    pub clock: Clock,
+    /// What they say.
+    pub judgement: Judgement,
+    /// Whether the runs ended as alone and their median is within the limit, enough evidence or not.
+    pub within: bool,
+    /// Whether the median is so near to the limit that more runs may say otherwise.
+    pub near: bool,
+}
+
+impl Evidence {
+    /// Judges runs. `slowdown`: the longest extra time, as a part of the time alone.
+    pub fn of(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
+        let clock = Clock::of(plain, runs, slowdown);
+        let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
+        let (Some(own), Some(median)) = (middle(&alone), middle(&less)) else {
+            let judgement = Judgement::CannotTell(Lack::Runs);
+            return Evidence { times: 0.0, clock, judgement, within: false, near: false };
+        };
+        let longest = |own: f64| Limits::slower(Some(slowdown)).longest(own);
+        let limit = longest(own);
+        let near = (median / limit - 1.0).abs() < NEAR / 2.0;
+        let noise = (alone[alone.len() - 1] - alone[0]) / own;
+        let ended = runs.failed.is_none() && !runs.more;
+        let within = ended && median <= limit;
+        // Other programs only make runs longer, so the shortest ones are the least disturbed.
+        let shortest = less[0] <= longest(alone[0]);
+        let judgement = match within {
+            _ if !ended => Judgement::No,
+            _ if near && less.len() == 1 && alone.len() == 1 => Judgement::CannotTell(Lack::Repeats),
+            _ if near && noise > slowdown && (less.len() < REPEATS || shortest != within) => {
+                Judgement::CannotTell(Lack::Noise(noise))
+            }
+            true => Judgement::Yes,
+            false => Judgement::No,
+        };
+        Evidence { times: median / own.max(f64::MIN_POSITIVE), clock, judgement, within, near }
+    }
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let count = sorted.len();
+    (count > 0).then(|| (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0)
+}

@@ -1,0 +1,380 @@
+//! The plan of an answer in a memory group: the least limit with which the program is fast enough, and the least with
+//! which it lives; both without swap, as in a container. Then what swap, our pager and files in RAM change.
+//!
+//! ```text
+//!   alone, files cold ─► a guess ─► bisection: killed or too slow: more; fast enough: less ─► the size again
+//!     ─► a given size ─► less with swap ─► the least that lives ─► files in RAM already ─► our pager
+//! ```
+//! The group's peak is the largest size. A program that is killed ends soon, so a search costs few run times. What comes
+//! later has less claim to the time that is left.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::evidence::Evidence;
+use super::plan::{Course, Plan};
+use super::rules::{REPEATS, REPEATS_NEAR, SHORT};
+use super::trial::{Outcome, Trial};
+use crate::listener::Listener;
+use crate::predict::question::Limits;
+use crate::run::runs::{By, GroupUse, Runs, Way};
+
+use super::log::RunLog;
+
+/// Sizes that the search runs.
+const SIZES: usize = 9;
+/// The search ends when the next smaller size is this near, as a part of the size, or this many bytes.
+const CLOSE: (f64, u64) = (1.0 / 24.0, 512 << 10);
+/// The next size after a good one that was guessed, and after others, as parts of it.
+const BELOW: (f64, f64) = (0.94, 0.6);
+/// The next size after a guess that was too small.
+const ABOVE: f64 = 1.12;
+/// A run in a limit is ended after so many times its own time and so many seconds: in the search for a fast size, and
+/// in that for one that lives.
+const PATIENCE: (f64, f64) = (2.0, 0.5);
+const PATIENCE_LIVES: (f64, f64) = (5.0, 2.0);
+/// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
+const DELAYED: f64 = 1.6;
+/// Sizes below the least fast one that are run with swap, as parts of it.
+const SWAPPED: [f64; 3] = [0.75, 0.5, 0.35];
+/// Runs for the least size that lives.
+const LIVES: usize = 4;
+/// How often a size that did not stay good is enlarged by a sixteenth.
+const ENLARGED: usize = 4;
+/// A longer program's result is not run again, in seconds.
+const LONG: f64 = 8.0;
+/// A file part of the limit from which on files in RAM already may make a difference.
+const FILES: f64 = 0.1;
+
+/// Searches limits. Runs alone stand in the log before it.
+pub struct InGroup {
+    /// A size that the recording or the group's parts speak for.
+    pub guess: Option<u64>,
+    /// A size whose cost the user wants to know.
+    pub given: Option<u64>,
+    /// The kernel's swap that can be had, and our pager, if it serves the program.
+    pub others: Vec<Way>,
+    /// The files that leave the cache first.
+    pub cold: Rc<[PathBuf]>,
+    /// What is asked.
+    pub limits: Limits,
+    /// All runs end by then, in seconds since the question was asked.
+    pub until: f64,
+}
+
+/// What the search has found, in bytes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Fit {
+    /// The least limit with which it is fast enough.
+    pub fast: Option<u64>,
+    /// The least with which it ended as alone.
+    pub lives: Option<u64>,
+    /// The least where its files are in RAM already, if that was run.
+    pub warm: Option<u64>,
+    /// The least with swap, and with our pager.
+    pub swapped: Vec<(Way, u64)>,
+    /// Why there are no more runs, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+impl Plan for InGroup {
+    type Result = Fit;
+
+    fn decide(&self, course: &mut Course) -> Result<Fit, Trial> {
+        let mut fitting = Fitting { plan: self, course, remarks: Vec::new() };
+        let peak = rounded(fitting.peak());
+        if peak == 0 {
+            return Ok(Fit { remarks: vec!["its group's peak is not known".into()], ..Fit::default() });
+        }
+        let none = Way::limit();
+        let fast = fitting.fast(&none, peak)?;
+        let mut fit = Fit { fast, ..Fit::default() };
+        if let Some(given) = self.given {
+            fitting.measure(&fitting.cold(&none, given))?;
+        }
+        let (pager, swap): (Vec<&Way>, Vec<&Way>) = self.others.iter().partition(|way| way.by == By::Pager);
+        let top = fast.unwrap_or(peak);
+        for way in &swap {
+            fit.swapped.extend(fitting.swapped(way, top, self.given)?.map(|ram| ((*way).clone(), ram)));
+        }
+        fitting.lives(&none)?;
+        if let Some(fast) = fast {
+            fit.warm = fitting.warm(&none, fast)?;
+        }
+        let less = fit.swapped.first().map_or(top, |(_, ram)| (*ram as f64 / SWAPPED[0]) as u64);
+        for way in pager {
+            fit.swapped.extend(fitting.swapped(way, less, None)?.map(|ram| (way.clone(), ram)));
+        }
+        fit.lives = fitting.least_that_ended(&none);
+        fit.remarks = fitting.remarks;
+        Ok(fit)
+    }
+
+    fn announce(&self, _: &RunLog, trial: &Trial, listener: &dyn Listener) {
+        listener.progress(0, None, &trial.words());
+    }
+}
+
+/// A search under way.
+struct Fitting<'a, 'b> {
+    plan: &'a InGroup,
+    course: &'a mut Course<'b>,
+    remarks: Vec<String>,
+}
+
+impl Fitting<'_, '_> {
+    /// The group's peak without a limit.
+    fn peak(&self) -> u64 {
+        let peaks = |runs: &Runs| runs.runs.iter().filter_map(|run| run.group).map(|group| group.peak_bytes).max();
+        peaks(&self.course.runs().plain()).unwrap_or(0)
+    }
+
+    fn own(&self) -> f64 {
+        self.course.runs().plain().seconds
+    }
+
+    /// Seconds until all runs must have ended.
+    fn left(&self) -> f64 {
+        (self.plan.until - self.course.now()).max(0.0)
+    }
+
+    /// A run in this limit that reads its files from the disk.
+    fn cold(&self, way: &Way, ram: u64) -> Trial {
+        Trial { cold: Rc::clone(&self.plan.cold), ..Trial::paged(way, ram, 0.0) }
+    }
+
+    fn evidence(&self, kind: &Trial) -> Option<Evidence> {
+        let runs = self.course.runs();
+        Some(Evidence::of(&runs.plain(), &runs.of(kind)?, self.plan.limits.slowdown))
+    }
+
+    /// Whether a kind of runs is fast enough. A limit above the peak delays nothing, whatever the clock says.
+    fn is_good(&self, kind: &Trial) -> Option<bool> {
+        let runs = self.course.runs().of(kind)?;
+        let above = kind.ram_bytes > Some(self.peak()) && runs.failed.is_none() && !runs.more;
+        self.evidence(kind).map(|evidence| evidence.within || above)
+    }
+
+    /// One more run of a kind; whether there was time for it, it could be run, and no signal came.
+    fn run(&mut self, kind: &Trial) -> Result<bool, Trial> {
+        self.run_for(kind, PATIENCE)
+    }
+
+    /// The same with another patience.
+    fn run_for(&mut self, kind: &Trial, (times, seconds): (f64, f64)) -> Result<bool, Trial> {
+        let (left, own) = (self.left(), self.own());
+        let least = self.plan.limits.longest(own);
+        if left < least || self.course.runs().signal() {
+            return Ok(false);
+        }
+        let patience = (times * own + seconds).min(left / 2.0).max(1.2 * least + 0.2).min(left);
+        Ok(matches!(self.course.run(Trial { at_most: Some(patience), ..kind.clone() })?, Outcome::Ran(_)))
+    }
+
+    /// Runs a kind, near the limit and for a short program up to three times; whether that was fast enough. `None`: no
+    /// time is left, or it cannot be run so.
+    fn measure(&mut self, kind: &Trial) -> Result<Option<bool>, Trial> {
+        for _ in 0..REPEATS {
+            if !self.run(kind)? {
+                break;
+            }
+            let ended = self.course.runs().of(kind).is_some_and(|runs| runs.failed.is_none() && !runs.more);
+            // A slow run may have been delayed by other programs.
+            let open = |evidence: Evidence| evidence.near || !evidence.within && evidence.times < DELAYED;
+            if !ended || !self.evidence(kind).is_some_and(open) || self.own() >= 2.0 * SHORT {
+                break;
+            }
+        }
+        Ok(self.is_good(kind))
+    }
+
+    /// The program alone once more, if it is short and time is left.
+    fn alone_again(&mut self) -> Result<(), Trial> {
+        let plain = self.course.runs().plain();
+        let wanted = if plain.seconds < SHORT { REPEATS_NEAR + 2 } else { REPEATS };
+        if plain.runs.len() < wanted && plain.seconds < LONG && self.left() >= 6.0 * plain.seconds {
+            self.course.run(Trial { cold: Rc::clone(&self.plan.cold), ..Trial::plain(Some(self.left())) })?;
+        }
+        Ok(())
+    }
+
+    /// The least limit with which the program is fast enough, measured again.
+    fn fast(&mut self, way: &Way, peak: u64) -> Result<Option<u64>, Trial> {
+        let mut search = Bisection::new(self.plan.guess, peak);
+        for count in 0..SIZES {
+            let Some(ram) = search.next_size() else { break };
+            let Some(good) = self.measure(&self.cold(way, ram))? else {
+                self.note_end("further sizes were not run");
+                break;
+            };
+            search.note(ram, good);
+            if count % 2 == 1 {
+                self.alone_again()?;
+            }
+        }
+        self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())
+    }
+
+    /// Runs a size again, and larger ones, until one stays good. `all`: it is all that the program takes.
+    fn confirmed(&mut self, way: &Way, ram: u64, all: bool) -> Result<Option<u64>, Trial> {
+        let mut ram = ram;
+        for _ in 0..=ENLARGED {
+            let kind = self.cold(way, ram);
+            loop {
+                let (own, evidence) = (self.own(), self.evidence(&kind));
+                let near = evidence.is_none_or(|evidence| evidence.near);
+                let wanted = match (own < SHORT, near) {
+                    (true, true) => REPEATS_NEAR,
+                    (true, false) => REPEATS,
+                    (false, _) if own < LONG => 2,
+                    (false, _) => 1,
+                };
+                let runs = self.course.runs().of(&kind).unwrap_or_default();
+                if runs.runs.len() >= wanted || runs.failed.is_some() || !self.run(&kind)? {
+                    break;
+                }
+                self.alone_again()?;
+            }
+            match self.is_good(&kind) {
+                Some(true) => return Ok(Some(ram)),
+                // Its peak without a limit is no run in a limit.
+                None => return Ok(None),
+                Some(false) => ram = rounded((ram as f64 * if all { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The least size by another way that is fast enough, of some below `top`.
+    fn swapped(&mut self, way: &Way, top: u64, given: Option<u64>) -> Result<Option<u64>, Trial> {
+        if let Some(given) = given {
+            self.measure(&self.cold(way, given))?;
+        }
+        let mut good = None;
+        for part in SWAPPED {
+            let ram = rounded((top as f64 * part) as u64);
+            match self.measure(&self.cold(way, ram))? {
+                Some(true) => good = Some(ram),
+                _ => break,
+            }
+        }
+        if let Some(ram) = good.filter(|_| self.own() < LONG) {
+            self.run(&self.cold(way, ram))?;
+        }
+        Ok(good)
+    }
+
+    /// Runs smaller sizes until the least that lives is known.
+    fn lives(&mut self, way: &Way) -> Result<(), Trial> {
+        for _ in 0..LIVES {
+            let Some(alive) = self.least_that_ended(way) else { break };
+            let runs = self.course.runs();
+            let dead = runs.kinds().into_iter().filter(|(known, runs)| known == way && runs.failed.is_some());
+            let dead = dead.filter_map(|(_, runs)| runs.ram_bytes).filter(|ram| *ram < alive).max().unwrap_or(0);
+            let ram = rounded((alive + dead) / 2);
+            if close(alive, dead)
+                || ram >= alive
+                || ram <= dead
+                || !self.run_for(&self.cold(way, ram), PATIENCE_LIVES)?
+            {
+                break;
+            }
+            let kind = self.course.runs().of(&self.cold(way, ram));
+            if kind.is_none_or(|runs| runs.more) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn least_that_ended(&self, way: &Way) -> Option<u64> {
+        let runs = self.course.runs();
+        let cold = !self.plan.cold.is_empty();
+        let ended =
+            |(known, runs): &(Way, Runs)| known == way && runs.cold == cold && runs.failed.is_none() && !runs.more;
+        runs.kinds().iter().filter(|kind| ended(kind)).filter_map(|(_, runs)| runs.ram_bytes).min()
+    }
+
+    /// The least limit where its files are in RAM already: with less it is tried while that is fast.
+    fn warm(&mut self, way: &Way, fast: u64) -> Result<Option<u64>, Trial> {
+        let group = self.course.runs().of(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
+        let files = group.map_or(0, |group: GroupUse| group.peak_bytes.saturating_sub(group.fixed_bytes));
+        if self.plan.cold.is_empty() || (files as f64) < FILES * fast as f64 {
+            return Ok(None);
+        }
+        let (mut good, mut bad) = (None, 0);
+        let mut ram = rounded(fast - files / 4 * 3);
+        for _ in 0..REPEATS {
+            if ram <= bad || good.is_some_and(|good| ram >= good || close(good, bad)) {
+                break;
+            }
+            match self.measure(&Trial::paged(way, ram, 0.0))? {
+                Some(true) => good = Some(ram),
+                Some(false) => bad = ram,
+                None => break,
+            }
+            ram = rounded((good.unwrap_or(fast) + bad.max(fast - files)) / 2);
+        }
+        Ok(good)
+    }
+
+    fn note_end(&mut self, what: &str) {
+        let why = if self.course.runs().signal() { "a signal came" } else { "no time was left" };
+        self.remarks.push(format!("{what}: {why}"));
+    }
+}
+
+/// A size that people can write down: MiB from 16 MiB on, else quarters of one, rounded up.
+pub fn rounded(bytes: u64) -> u64 {
+    let unit = if bytes >= 16 << 20 { 1 << 20 } else { 256 << 10 };
+    bytes.div_ceil(unit) * unit
+}
+
+fn close(good: u64, bad: u64) -> bool {
+    good.saturating_sub(bad) <= CLOSE.1.max((good as f64 * CLOSE.0) as u64)
+}
+
+/// The search for the least good size. All of the peak counts as good until it is run.
+#[derive(Clone, Copy, Debug)]
+struct Bisection {
+    guess: Option<u64>,
+    peak: u64,
+    /// The largest size that was not good.
+    bad: u64,
+    /// The least size that was good, and larger than that.
+    good: Option<u64>,
+}
+
+impl Bisection {
+    fn new(guess: Option<u64>, peak: u64) -> Bisection {
+        Bisection { guess: guess.filter(|guess| *guess < peak), peak, bad: 0, good: None }
+    }
+
+    fn note(&mut self, ram: u64, good: bool) {
+        match good {
+            true => self.good = Some(self.good.map_or(ram, |best| best.min(ram))),
+            false => self.bad = self.bad.max(ram),
+        }
+    }
+
+    /// The next size; `None`: it is found.
+    fn next_size(&self) -> Option<u64> {
+        let top = self.good.unwrap_or(self.peak);
+        if close(top, self.bad) {
+            return None;
+        }
+        let middle = (top + self.bad) / 2;
+        let part = |ram: u64, part: f64| (ram as f64 * part) as u64;
+        let guess = self.guess.map_or(part(self.peak, 0.75), rounded);
+        let next = match (self.bad, self.good) {
+            (0, None) => guess,
+            (0, Some(good)) if good == rounded(guess) => part(good, BELOW.0),
+            (0, Some(good)) => part(good, BELOW.1),
+            (bad, None) if self.guess.is_some() && bad == rounded(guess) => part(bad, ABOVE).min(middle),
+            _ => middle,
+        };
+        let next = rounded(next);
+        let next = if next < top { next } else { top - if top > 16 << 20 { 1 << 20 } else { 256 << 10 } };
+        (next > self.bad && next < top).then_some(next)
+    }
+}

@@ -1,0 +1,62 @@
+//! The answer that was measured in a memory group: the sentence, its chart, every size that was run, lines to paste.
+
+use coldframe_answer::{By, LimitAnswer, Runs, NO_SWAP};
+use coldframe_sheet::quantity::{human_seconds, human_size};
+
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
+use crate::html::words::{note, table, Row, Unit};
+use crate::limit_answer::{cells, counted, headline, HEADS};
+use crate::limits::limits;
+use crate::plot::escape;
+
+/// The answer.
+pub fn answer(answer: &LimitAnswer) -> String {
+    let head = format!("<h1 id=\"answer\">{}</h1>", escape(&headline(answer)));
+    let origin = format!("{}; {}; coldframe {}", answer.command, answer.origin, answer.version);
+    let paste = match (answer.limit.recommended_bytes, answer.limit.paste_bytes) {
+        (Some(enough), Some(hard)) => format!("<pre class=\"copy\">{}</pre>", limits(enough, hard)),
+        _ => String::new(),
+    };
+    let row = |runs: &Runs| (String::new(), cells(answer, runs).to_vec());
+    let rows: Vec<Row> = answer.runs.iter().map(row).collect();
+    head + &note(&origin) + &charts(&[chart(answer)]) + &note(&counted(answer)) + &paste + &table(&HEADS, &rows)
+}
+
+fn chart(answer: &LimitAnswer) -> Chart<'static> {
+    let cold = answer.plain().cold;
+    let points = |wanted: &dyn Fn(&Runs) -> bool| {
+        let runs = answer.runs.iter().filter(|runs| runs.failed.is_none() && wanted(runs));
+        let mut points: Vec<Point> = runs.filter_map(|runs| point(answer, runs)).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    };
+    let limited = |runs: &Runs| runs.by == By::Kernel && runs.swap.as_deref() == Some(NO_SWAP);
+    let line = |name: &str, points| Line { name: name.into(), points, mark: Mark::Dots };
+    let lines = [
+        line("without swap", points(&|runs| limited(runs) && runs.cold == cold)),
+        line("its files in RAM already", points(&|runs| limited(runs) && runs.cold != cold)),
+        line("with swap", points(&|runs| runs.by == By::Kernel && !limited(runs))),
+        line("by our pager", points(&|runs| runs.by == By::Pager)),
+    ];
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let advised = answer.limit.recommended_bytes.and_then(|ram| Some((ram, answer.at(ram)?)));
+    Chart {
+        title: "Run time by limit, measured on this machine",
+        x: "limit of the memory group",
+        unit: Unit::Seconds,
+        log_y: Chart::wide(&lines),
+        lines,
+        zone: answer.limit.dies_bytes.map(|bytes| (bytes as f64, "killed")),
+        advised: advised.map(|(ram, runs)| {
+            let text = format!("recommended: {}, {}", human_size(ram), human_seconds(runs.seconds));
+            (ram as f64, runs.seconds, text)
+        }),
+    }
+}
+
+fn point(answer: &LimitAnswer, runs: &Runs) -> Option<Point> {
+    let ram = runs.ram_bytes?;
+    let [limit, swap, time, times, _] = cells(answer, runs);
+    let label = format!("{limit}, swap {swap}: {time}, {times} times its own");
+    Some(Point { x: ram as f64, y: runs.seconds, span: runs.range(), path: String::new(), label })
+}
