@@ -65,7 +65,7 @@ pub fn rows(answer: &LimitAnswer, count: usize) -> Vec<&Runs> {
     let sizes = &answer.limit;
     let limited = || {
         let cold = answer.plain().cold;
-        answer.runs[1..].iter().filter(move |runs| runs.swap.as_deref() == Some(NO_SWAP) && runs.cold == cold)
+        answer.runs[1..].iter().filter(move |runs| runs.is_limit() && runs.cold == cold)
     };
     let below = |runs: &&Runs| sizes.fast_bytes.is_none_or(|fast| runs.ram_bytes < Some(fast));
     let slow = limited().filter(below).find(|runs| runs.failed.is_none());
@@ -104,9 +104,9 @@ pub fn cells(answer: &LimitAnswer, runs: &Runs) -> [String; 5] {
     };
     let remark = match runs.ram_bytes {
         None => "without a limit",
-        ram if ram == answer.limit.recommended_bytes && runs.swap.as_deref() == Some(NO_SWAP) => "recommended",
+        ram if ram == answer.limit.recommended_bytes && runs.is_limit() => "recommended",
         ram if ram == answer.limit.given_bytes => "as asked",
-        _ => "",
+        _ => runs.setting.as_deref().unwrap_or_default(),
     };
     let limit = runs.ram_bytes.unwrap_or(answer.limit.peak_bytes);
     [human_size(limit), swap(runs).into(), time, times, remark.into()]
@@ -134,7 +134,7 @@ fn table(answer: &LimitAnswer, count: usize) -> String {
     let mut out = line(" ", HEADS.map(String::from));
     for runs in rows(answer, count) {
         let recommended = runs.ram_bytes.is_some() && runs.ram_bytes == answer.limit.recommended_bytes;
-        let mark = if recommended && runs.swap.as_deref() == Some(NO_SWAP) { "*" } else { " " };
+        let mark = if recommended && runs.is_limit() { "*" } else { " " };
         out += &line(mark, cells(answer, runs));
     }
     out
@@ -188,7 +188,8 @@ fn paste(answer: &LimitAnswer, report: Option<&Path>) -> String {
         out += &format!("  docker run --memory {hard}m · compose mem_limit: {hard}m\n");
         out += &format!("  Kubernetes memory: {hard}Mi · systemd MemoryHigh={enough}M MemoryMax={hard}M\n");
     }
-    if let Some(less) = answer.others().min_by_key(|runs| runs.ram_bytes) {
+    let paged = answer.others().filter(|runs| runs.setting.is_none());
+    if let Some(less) = paged.min_by_key(|runs| runs.ram_bytes) {
         out += &less_ram(answer, less);
     }
     out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))

@@ -18,6 +18,7 @@ use super::trial::{Outcome, Trial};
 use crate::listener::Listener;
 use crate::predict::question::Limits;
 use crate::run::runs::{By, GroupUse, Runs, Way};
+use crate::run::runtime::Runtime;
 
 use super::log::RunLog;
 
@@ -54,6 +55,8 @@ pub struct InGroup {
     pub given: Option<u64>,
     /// The kernel's swap that can be had, and our pager, if it serves the program.
     pub others: Vec<Way>,
+    /// The program's runtime, if it is a known one.
+    pub runtime: Option<Runtime>,
     /// The files that leave the cache first.
     pub cold: Rc<[PathBuf]>,
     /// What is asked.
@@ -71,6 +74,8 @@ pub struct Fit {
     pub lives: Option<u64>,
     /// The least where its files are in RAM already, if that was run.
     pub warm: Option<u64>,
+    /// A smaller one that a setting of the program's runtime makes fast enough.
+    pub setting: Option<(Way, u64)>,
     /// The least with swap, and with our pager.
     pub swapped: Vec<(Way, u64)>,
     /// Why there are no more runs, one sentence each.
@@ -98,6 +103,9 @@ impl Plan for InGroup {
             fit.swapped.extend(fitting.swapped(way, top, self.given)?.map(|ram| ((*way).clone(), ram)));
         }
         fitting.lives(&none)?;
+        if let Some((runtime, fast)) = self.runtime.zip(fast) {
+            fit.setting = fitting.setting(runtime, &none, fast)?;
+        }
         if let Some(fast) = fast {
             fit.warm = fitting.warm(&none, fast)?;
         }
@@ -110,8 +118,9 @@ impl Plan for InGroup {
         Ok(fit)
     }
 
-    fn announce(&self, _: &RunLog, trial: &Trial, listener: &dyn Listener) {
-        listener.progress(0, None, &trial.words());
+    fn announce(&self, runs: &RunLog, trial: &Trial, listener: &dyn Listener) {
+        let left = (self.until - runs.seconds()).max(0.0);
+        listener.progress(0, None, &format!("{}; at most {left:.0} s more", trial.words()));
     }
 }
 
@@ -270,7 +279,7 @@ impl Fitting<'_, '_> {
             let Some(alive) = self.least_that_ended(way) else { break };
             let runs = self.course.runs();
             let dead = runs.kinds().into_iter().filter(|(known, runs)| known == way && runs.failed.is_some());
-            let dead = dead.filter_map(|(_, runs)| runs.ram_bytes).filter(|ram| *ram < alive).max().unwrap_or(0);
+            let dead = dead.filter_map(|(_, runs)| runs.ram_bytes).max().unwrap_or(0);
             let ram = rounded((alive + dead) / 2);
             if close(alive, dead)
                 || ram >= alive
@@ -287,12 +296,22 @@ impl Fitting<'_, '_> {
         Ok(())
     }
 
+    /// The least limit in which it ended as alone, and above which it did so in all runs.
     fn least_that_ended(&self, way: &Way) -> Option<u64> {
-        let runs = self.course.runs();
-        let cold = !self.plan.cold.is_empty();
-        let ended =
-            |(known, runs): &(Way, Runs)| known == way && runs.cold == cold && runs.failed.is_none() && !runs.more;
-        runs.kinds().iter().filter(|kind| ended(kind)).filter_map(|(_, runs)| runs.ram_bytes).min()
+        let (runs, cold) = (self.course.runs(), !self.plan.cold.is_empty());
+        let kinds = runs.kinds();
+        let kinds = || kinds.iter().filter(|(known, runs)| known == way && runs.cold == cold).map(|(_, runs)| runs);
+        let dead = kinds().filter(|runs| runs.failed.is_some()).filter_map(|runs| runs.ram_bytes).max();
+        let ended = kinds().filter(|runs| runs.failed.is_none() && !runs.more).filter_map(|runs| runs.ram_bytes);
+        ended.filter(|ram| Some(*ram) > dead).min()
+    }
+
+    /// A smaller limit with a setting of the runtime, if it is fast enough there.
+    fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<Option<(Way, u64)>, Trial> {
+        let used = self.course.runs().of(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
+        let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(None) };
+        let (way, ram) = (Way { setting: Some(setting), ..way.clone() }, rounded(ram));
+        Ok(self.measure(&self.cold(&way, ram))?.filter(|good| *good).map(|_| (way, ram)))
     }
 
     /// The least limit where its files are in RAM already: with less it is tried while that is fast.

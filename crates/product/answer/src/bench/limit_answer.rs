@@ -161,9 +161,7 @@ impl LimitAnswer {
     /// Runs in this limit without swap that read their files from the disk.
     pub fn at(&self, ram: u64) -> Option<&Runs> {
         let cold = self.plain().cold;
-        self.runs[1..]
-            .iter()
-            .find(|runs| runs.ram_bytes == Some(ram) && runs.swap.as_deref() == Some(NO_SWAP) && runs.cold == cold)
+        self.runs[1..].iter().find(|runs| runs.ram_bytes == Some(ram) && runs.is_limit() && runs.cold == cold)
     }
 
     /// Times the program's own time that runs took.
@@ -179,10 +177,11 @@ impl LimitAnswer {
             runs.ram_bytes.is_some_and(|ram| ram < least) && Evidence::of(self.plain(), runs, slowdown).within
         };
         let with_swap = |runs: &Runs| runs.by == By::Kernel && runs.swap.as_deref() != Some(NO_SWAP);
+        let with_setting = |runs: &Runs| runs.setting.is_some();
         let best = move |wanted: &dyn Fn(&Runs) -> bool| {
             self.runs[1..].iter().filter(|runs| wanted(runs)).filter(good).min_by_key(|runs| runs.ram_bytes)
         };
-        [best(&with_swap), best(&|runs: &Runs| runs.by == By::Pager)].into_iter().flatten()
+        [best(&with_setting), best(&with_swap), best(&|runs: &Runs| runs.by == By::Pager)].into_iter().flatten()
     }
 }
 

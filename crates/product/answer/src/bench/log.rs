@@ -105,6 +105,14 @@ impl RunLog {
         runs
     }
 
+    /// Seconds from the question to the end of the last run.
+    pub fn seconds(&self) -> f64 {
+        self.entries.last().map_or(0.0, |entry| match &entry.outcome {
+            Outcome::Ran(run) => entry.asked_at + run.seconds,
+            _ => entry.asked_at,
+        })
+    }
+
     /// The exit code of the first run.
     pub fn status(&self) -> u8 {
         self.alone().next().map_or(0, |run| run.status)

@@ -37,6 +37,7 @@ use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
+use crate::run::runtime::Runtime;
 use crate::run::streams::Streams;
 
 /// The part of the answer's time that is kept for the recording.
@@ -120,8 +121,8 @@ impl Measuring<'_> {
         if let Some(why) = only_once(first_seconds, streams.lost()) {
             return Ok(done(&runs, Fit::default(), vec![why]));
         }
-        let mapped = bench.mapped.lock().map(|files| files.iter().filter(|file| file.is_file()).cloned().collect());
-        let cold: Rc<[PathBuf]> = mapped.unwrap_or_default();
+        let mapped = bench.mapped.lock().map(|files| files.clone()).unwrap_or_default();
+        let cold: Rc<[PathBuf]> = mapped.iter().filter(|file| file.is_file()).cloned().collect();
         let alone = Alone { first_seconds, cold: Rc::clone(&cold) };
         let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);
         if yardstick.seconds.is_none() {
@@ -134,6 +135,7 @@ impl Measuring<'_> {
         let plan = InGroup {
             guess: (use_of_first.fixed_bytes > 0).then_some(use_of_first.fixed_bytes + files / 2),
             given: self.limits.ram,
+            runtime: Runtime::find(program.binary(), &mapped),
             others: ways.kernel.ok().into_iter().chain(ways.pager.ok()).collect(),
             cold,
             limits: *self.limits,

@@ -116,12 +116,16 @@ impl Bench<'_> {
     /// The program in that much RAM.
     fn paged(&self, trial: &Trial, ram: u64) -> Result<Run, AnswerError> {
         let (way, shown, output) = (&trial.way, trial.shown, RefCell::new(None));
-        let streams = |command: &mut Command| match shown {
+        let redirected = |command: &mut Command| match shown {
             true => self.streams.first(command),
             false => {
                 *output.borrow_mut() = Some(self.streams.again(command)?);
                 Ok(())
             }
+        };
+        let streams = |command: &mut Command| {
+            way.setting.iter().for_each(|setting| _ = command.env(setting.name, setting.joined()));
+            redirected(command)
         };
         let max_memory = Options::MAX_MEMORY;
         // As `coldframe run` without --each.

@@ -297,7 +297,7 @@ fn fitted(fake: &mut Fake, others: Vec<Way>, cold: &[&str]) -> (Fit, LimitAnswer
     let yardstick = carry_out(&Alone { first_seconds, cold: Rc::clone(&cold) }, &mut runs, fake, &Silent);
     let guess = fake.group.map(|group| group.fixed_bytes);
     let (limits, until) = (Limits::default(), yardstick.until);
-    let plan = InGroup { guess, given: None, others, cold, limits, until };
+    let plan = InGroup { guess, given: None, others, runtime: None, cold, limits, until };
     let fit = carry_out(&plan, &mut runs, fake, &Silent);
     (fit.clone(), LimitAnswer::new("program", &runs, fit, &limits, Vec::new()))
 }

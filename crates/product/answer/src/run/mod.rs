@@ -19,4 +19,5 @@ pub mod pager;
 pub mod program;
 pub mod rights;
 pub mod runs;
+pub mod runtime;
 pub mod streams;

@@ -59,6 +59,11 @@ impl Executable {
         let (program, arguments) = command.split_first().expect("a command line has a program");
         Ok(Executable { words: command.to_vec(), binary: resolve(program, arguments, &search)?.binary })
     }
+
+    /// The binary.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
 }
 
 impl Deref for Executable {

@@ -6,6 +6,7 @@ use coldframe_proc::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::run::runtime::Setting;
 use crate::run::streams::Output;
 
 /// Who pages a run.
@@ -33,6 +34,8 @@ pub struct Way {
     pub swap: Option<String>,
     /// Whether the RAM is for code and mapped files, too, if the kernel pages it.
     pub in_all: bool,
+    /// A setting of the program's runtime.
+    pub setting: Option<Setting>,
 }
 
 impl Way {
@@ -53,7 +56,7 @@ impl Way {
 
     /// By the kernel, with that swap.
     pub fn kernel(swap: Option<String>) -> Way {
-        Way { by: By::Kernel, swap, in_all: false }
+        Way { by: By::Kernel, swap, ..Way::default() }
     }
 }
 
@@ -147,6 +150,9 @@ pub struct Runs {
     pub by: By,
     /// The swap that was made for them; `None`: that of the machine.
     pub swap: Option<String>,
+    /// The setting of the program's runtime that it ran with, as `NAME=VALUE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
     /// The limit; `None`: there was none.
     pub ram_bytes: Option<u64>,
     /// The files that the program maps left the page cache before each run, so that its group pays for them.
@@ -167,7 +173,8 @@ pub struct Runs {
 impl Runs {
     /// No run yet.
     pub fn new(way: &Way, ram_bytes: Option<u64>) -> Runs {
-        Runs { by: way.by, swap: way.swap.clone(), ram_bytes, ..Runs::default() }
+        let setting = way.setting.as_ref().map(Setting::words);
+        Runs { by: way.by, swap: way.swap.clone(), setting, ram_bytes, ..Runs::default() }
     }
 
     /// Adds a run. `unlike`: how it ended otherwise than the program alone.
@@ -195,6 +202,11 @@ impl Runs {
     /// Whether they ended as the program alone, within so many seconds.
     pub fn within(&self, seconds: f64) -> bool {
         self.failed.is_none() && !self.more && self.seconds <= seconds
+    }
+
+    /// Whether they ran in a limit without swap, and as the program's runtime is.
+    pub fn is_limit(&self) -> bool {
+        self.by == By::Kernel && self.swap.as_deref() == Some(NO_SWAP) && self.setting.is_none()
     }
 
     /// The shortest and the longest run; `None`: there is one run, or none.

@@ -31,10 +31,12 @@ fn chart(answer: &LimitAnswer) -> Chart<'static> {
         points
     };
     let limited = |runs: &Runs| runs.by == By::Kernel && runs.swap.as_deref() == Some(NO_SWAP);
+    let set = |runs: &Runs| runs.setting.is_some();
     let line = |name: &str, points| Line { name: name.into(), points, mark: Mark::Dots };
     let lines = [
-        line("without swap", points(&|runs| limited(runs) && runs.cold == cold)),
-        line("its files in RAM already", points(&|runs| limited(runs) && runs.cold != cold)),
+        line("without swap", points(&|runs| runs.is_limit() && runs.cold == cold)),
+        line("with a setting of its runtime", points(&set)),
+        line("its files in RAM already", points(&|runs| runs.is_limit() && runs.cold != cold)),
         line("with swap", points(&|runs| runs.by == By::Kernel && !limited(runs))),
         line("by our pager", points(&|runs| runs.by == By::Pager)),
     ];
