@@ -84,8 +84,12 @@ pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     match done {
         // An answer, too.
         Err(Failure::Answer(AnswerError::Nothing(nothing))) => {
-            args.form.print(&nothing, || paragraph(&nothing.to_string(), 0))?;
-            Ok(ExitCode::SUCCESS)
+            let words = || paragraph(&nothing.to_string(), 0);
+            match args.program.is_empty() {
+                true => args.form.print(&nothing, words)?,
+                false => args.form.print_beside(&nothing, words)?,
+            }
+            Ok(ExitCode::from(nothing.exit.unwrap_or(0) as u8))
         }
         done => done,
     }
@@ -168,8 +172,11 @@ fn answered(
     let remarks: String = measured.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
     let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
     let text = words(&measured.answer, (!quiet).then_some(report.as_path()), &more);
-    args.form.print(&measured.answer, || text)?;
-    Ok(code(&measured.answer))
+    args.form.print_beside(&measured.answer, || text)?;
+    Ok(match measured.status {
+        0 => code(&measured.answer),
+        failed => ExitCode::from(failed),
+    })
 }
 
 /// Writes the files to keep.

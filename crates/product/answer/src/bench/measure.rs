@@ -24,7 +24,7 @@ use crate::predict::measured::Measurements;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
-use crate::run::child::Signals;
+use crate::run::child::{code, Signals};
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::streams::Streams;
@@ -42,6 +42,8 @@ pub struct Answered {
     pub group: Vec<ProcessFacts>,
     /// Why the answer is about less than the program does, one sentence each.
     pub remarks: Vec<String>,
+    /// The exit code of its first run as a shell reports it; 0: coldframe ended it.
+    pub status: u8,
 }
 
 /// Runs the program, and records or watches it; then it runs again.
@@ -59,10 +61,14 @@ pub fn measure(
     // answer's time.
     let machine = pageable(command).map(|()| Machine::known(listener));
     let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
-    match machine {
+    let answered = match machine {
         Ok(machine) => measuring.recorded(&machine?),
         Err(why) => measuring.watched(&why.to_string()),
-    }
+    };
+    answered.map_err(|error| match error {
+        AnswerError::Failed(status) => AnswerError::new(code(status), error.to_string()),
+        error => error,
+    })
 }
 
 /// An answer that is being made.
@@ -79,7 +85,7 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
         let trace = self.folder.join("trace.parquet");
-        let streams = (!self.limits.once).then_some(self.streams);
+        let streams = Some(self.streams);
         let order = RecordOrder {
             patience: if self.limits.once { PATIENCE } else { PATIENCE_WITH_RUNS },
             max_time: self.limits.time,
@@ -95,7 +101,8 @@ impl Measuring<'_> {
                 return self.watched(&why);
             }
         };
-        Nothing::refuse(program_of(Some(&line(self.command))), recording.status, recording.managed_bytes)?;
+        let code = recording.shell_code();
+        Nothing::refuse(program_of(Some(&line(self.command))), Some(code.into()), recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = First::new(recording.seconds, status, left);
@@ -110,17 +117,16 @@ impl Measuring<'_> {
         };
         let (answer, more) = self.with_runs(first, answered)?;
         let (heat, group) = shown;
-        Ok(Answered { answer, heat, group, remarks: [recording.remarks(), more].concat() })
+        Ok(Answered { answer, heat, group, remarks: [recording.remarks(), more].concat(), status: code })
     }
 
     fn watched(&self, why: &str) -> Result<Answered, AnswerError> {
-        let streams = (!self.limits.once).then_some(self.streams);
-        let watched = watch::program(self.command, self.limits, streams, self.listener)?;
+        let watched = watch::program(self.command, self.limits, Some(self.streams), self.listener)?;
         let status = watched.ended.status.code().filter(|_| watched.ended.why.is_none());
         let first = First::new(watched.seconds(), status, None);
         let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
         let (answer, remarks) = self.with_runs(first, answered)?;
-        Ok(Answered { answer, heat: None, group: Vec::new(), remarks })
+        Ok(Answered { answer, heat: None, group: Vec::new(), remarks, status: watched.shell_code() })
     }
 
     /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be

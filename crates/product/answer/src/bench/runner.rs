@@ -94,7 +94,7 @@ impl Bench<'_> {
     /// The program alone, with the user's own streams.
     fn shown(&self) -> Result<Run, AnswerError> {
         let mut process = plain(self.program);
-        self.streams.first(&mut process)?;
+        self.streams.shown_once(&mut process)?;
         let began = Instant::now();
         let child = Child::start(process, &self.program[0])?;
         let (id, peak) = (child.id(), AtomicU64::new(0));

@@ -184,7 +184,7 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let mut process = with_pager(command, &options)?;
-    order.streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
+    order.streams.map_or(Ok(()), |streams| streams.shown_once(&mut process))?;
     let child = Child::start(process, &command[0])?;
     let (id, watch) = (child.id(), ProcessWatch { folder: folder.path(), memory: Mutex::default() });
     let look = || {
@@ -414,16 +414,23 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> 
         return match (processes.is_empty(), status.success()) {
             (true, _) => Err(AnswerError::Unserved(format!("our pager did not start in the program ({status})"))),
             (false, true) => Err(AnswerError::Unserved("our pager serves none of its memory".into())),
-            (false, false) => {
-                let message = format!("nothing was recorded: the program ended ({status}) before it touched a heap");
-                Err(AnswerError::new(3, message))
-            }
+            (false, false) => Err(AnswerError::Failed(status)),
         };
     }
     Ok(processes)
 }
 
 impl Recording {
+    /// Its exit code as a shell reports it; 0: coldframe ended it.
+    pub fn shell_code(&self) -> u8 {
+        let ended = self.status.unwrap_or(128 + self.signal.unwrap_or(0));
+        if self.limit.is_some() {
+            0
+        } else {
+            ended as u8
+        }
+    }
+
     /// Why the trace has less than the program did, one sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();

@@ -16,7 +16,7 @@ use crate::predict::bits::program::{Bits, ProgramWatch, Watching};
 use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
 use crate::predict::watched::{BitsQuestion, Watched};
-use crate::run::child::{Care, Child, Ended, Signals, Why};
+use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::halt;
 use crate::run::program::{line, plain};
 use crate::run::streams::Streams;
@@ -69,6 +69,11 @@ pub fn program(
 }
 
 impl Observed {
+    /// Its exit code as a shell reports it; 0: coldframe ended it.
+    pub fn shell_code(&self) -> u8 {
+        self.ended.why.map_or(code(self.ended.status), |_| 0)
+    }
+
     /// How long it took.
     pub fn seconds(&self) -> f64 {
         self.bits.seconds
@@ -107,7 +112,7 @@ pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<W
 /// Starts it without huge pages, which have one bit for 2 MiB.
 fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, AnswerError> {
     let mut process = plain(command);
-    streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
+    streams.map_or(Ok(()), |streams| streams.shown_once(&mut process))?;
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
     let child = halt::start(&mut process);
@@ -133,7 +138,8 @@ fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> 
             "too little was seen of its work to say what it needs of its heap of {heap}; watch it \
                                for longer, or when it has work to do"
         );
-        return Err(AnswerError::new(1, message));
+        let failed = question.exit.filter(|code| *code != 0);
+        return Err(AnswerError::new(failed.unwrap_or(1) as u8, message));
     }
     Ok(Watched::of(bits, question))
 }
