@@ -15,12 +15,15 @@ use crate::nothing::Nothing;
 use crate::predict::bits::program::{Bits, ProgramWatch, Watching};
 use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
+use crate::predict::since_start::SinceStart;
 use crate::predict::watched::{BitsQuestion, Watched};
 use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::halt;
 use crate::run::program::{line, plain};
 use crate::run::streams::Streams;
 
+/// Memory besides the heap that makes a process worth an answer: more than a small program's code.
+const WORTH: u64 = 8 << 20;
 /// How often the program's end is checked.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -95,7 +98,9 @@ impl Observed {
 
 /// Watches a process that runs, by its number or name, until the time is up or a signal comes.
 pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
-    let process = Tree::machine().named(name)?;
+    let tree = Tree::machine();
+    let process = tree.named(name)?;
+    let before = SinceStart::of(&tree, process, 0);
     let watch = ProgramWatch::new(process, false)?;
     let command = command_of(process);
     let signals = Signals::catch()?;
@@ -104,9 +109,13 @@ pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<W
         limits.time.is_none_or(|time| progress.elapsed < time) && !signals.came()
     });
     listener.finish();
+    let has = bits.peak_pages as u64 * PAGE + bits.rest_bytes;
+    let before = SinceStart { processes_bytes: before.processes_bytes + has, ..before };
+    let since_start = Some(before.or(SinceStart::of(&tree, process, has)));
     let (process, why) = (Some(process), String::new());
     let (prices, limits) = (prices()?, *limits);
-    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices, why, limits, seconds: None })
+    let question = BitsQuestion { command, process, exit: Some(0), prices, why, limits, seconds: None };
+    Ok(Watched { since_start, ..answer(&bits, &question)? })
 }
 
 /// Starts it without huge pages, which have one bit for 2 MiB.
@@ -131,7 +140,11 @@ fn show(listener: &dyn Listener, progress: Watching, all: Option<Duration>) {
 
 fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
-    Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
+    // A process may have all of its memory in shared memory and files.
+    let worth = question.process.is_some() && bits.rest_bytes >= WORTH;
+    if !worth {
+        Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
+    }
     if bits.covered == 0.0 {
         let heap = human_size(heap);
         let message = format!(
