@@ -292,9 +292,10 @@ mod tests {
     fn what_paging_adds_to_a_process_is_compared_with_its_work_and_hardly_any_work_recommends_nothing() {
         let of = |process, seconds: f64| {
             let idle = Bits { seconds, covered: seconds * 0.512, ..watched() };
-            Watched::of(&idle, &BitsQuestion { process, ..question() })
+            let limits = Limits { slowdown: 2.5, ..Limits::default() };
+            Watched::of(&idle, &BitsQuestion { process, limits, ..question() })
         };
-        // It works for 4 s: a tenth of 390 s of waiting is no good bargain.
+        // It works for 4 s, and may wait for 2.5 times that, not for 2.5 times 390 s.
         let (program, process) = (of(None, 390.0).common.ram_bytes, of(Some(7), 390.0).common.ram_bytes);
         assert!(process > program, "{process:?} {program:?}");
         let (works, hardly) = (of(Some(7), 390.0), of(Some(7), 410.0));
