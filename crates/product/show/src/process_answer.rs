@@ -7,15 +7,13 @@ use std::path::Path;
 use coldframe_answer::{Answer, Point, SinceStart, Watched};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
-use crate::limits::mib;
+use crate::limits::limits;
 use crate::machine_answer::files::files;
 use crate::machine_answer::need::kinds;
 use crate::text::paragraph;
 
 /// Sizes in the table.
 const ROWS: usize = 5;
-/// What a hard limit has more than the peak was: a tenth.
-const MARGIN: u64 = 10;
 
 /// All of it. `report`: the page, if there is one.
 pub(crate) fn words(answer: &Answer, watched: &Watched, since_start: &SinceStart, report: Option<&Path>) -> String {
@@ -141,18 +139,9 @@ fn recommended(answer: &Answer, watched: &Watched) -> String {
 fn lines(answer: &Answer, since_start: &SinceStart) -> String {
     let full = answer.in_all(answer.needed_bytes);
     let peak = since_start.peak_bytes().max(full);
-    let (hard, enough) =
-        (mib(peak + peak / MARGIN), mib(answer.in_all(answer.ram_bytes.unwrap_or(answer.needed_bytes))));
-    let why = format!(
-        "Hard limits hold the {} that it has had, and a tenth more; it starts with that again.",
-        human_size(peak)
-    );
-    paragraph(&why, 0)
-        + &format!(
-            "  docker      --memory {hard}m --memory-reservation {enough}m\n  compose     mem_limit: {hard}m, \
-             mem_reservation: {enough}m\n  Kubernetes  limits: {{memory: {hard}Mi}}, requests: {{memory: \
-             {enough}Mi}}\n  systemd     MemoryMax={hard}M MemoryHigh={enough}M (above it, to swap)\n"
-        )
+    let enough = answer.in_all(answer.ram_bytes.unwrap_or(answer.needed_bytes));
+    let why = "and a tenth more; it starts with that again";
+    paragraph(&format!("Hard limits hold the {} that it has had, {why}.", human_size(peak)), 0) + &limits(enough, peak)
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct Squeezed {
     pub processes: usize,
     /// Bytes in use before the first step.
     pub in_use_bytes: u64,
+    /// The most bytes that the group was charged before the first step; 0: this kernel does not keep it.
+    pub peak_bytes: u64,
     /// Bytes that cannot leave.
     pub least_bytes: u64,
     /// The part of the time that some process may wait, in percent.
@@ -149,6 +151,7 @@ impl Squeezed {
             },
             processes: group.processes().len(),
             in_use_bytes: squeeze.limit(),
+            peak_bytes: group.peak().unwrap_or(0),
             least_bytes: squeeze.unreclaimable(),
             max_stall_percent: order.max_stall_percent,
             watch_seconds: order.watch.as_secs_f64(),
@@ -256,6 +259,7 @@ mod tests {
             cgroup: Cgroup { version: 2, folder: "/".into(), file: "memory.high" },
             processes: 3,
             in_use_bytes: 60 << 20,
+            peak_bytes: 90 << 20,
             least_bytes: 1 << 20,
             max_stall_percent: 5.0,
             watch_seconds: 10.0,
