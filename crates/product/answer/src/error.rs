@@ -1,6 +1,7 @@
 //! Why there is no answer: what is wrong, the remedy, and the exit code.
 
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use coldframe_core::policy::PolicyError;
 use coldframe_kernel::KernelError;
@@ -44,6 +45,9 @@ pub enum AnswerError {
         "nothing was recorded: {0}; give a program that works on data, or record its code and stack with --level page"
     )]
     Unserved(String),
+    /// The program failed before it used any memory that is recorded.
+    #[error("nothing was recorded: the program ended ({0}) before it touched a heap")]
+    Failed(ExitStatus),
     /// The program takes so little memory that no size of RAM is less.
     #[error(transparent)]
     Nothing(#[from] Nothing),
@@ -79,7 +83,7 @@ impl AnswerError {
             AnswerError::Kernel(_) => 4,
             AnswerError::Process(error) => error.code(),
             AnswerError::Program(error) => error.code(),
-            AnswerError::Unserved(_) => 3,
+            AnswerError::Unserved(_) | AnswerError::Failed(_) => 3,
             AnswerError::Nothing(_) => 1,
             AnswerError::Other { code, .. } => *code,
         }

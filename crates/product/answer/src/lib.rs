@@ -42,6 +42,7 @@ pub use predict::not_paged::{File, NotPaged};
 pub use predict::price::Costs;
 pub use predict::question::{pager, Limits, Question, Reading, UNNOTICED};
 pub use predict::recorded::Recorded;
+pub use predict::since_start::SinceStart;
 pub use predict::swap::{SwapAnswer, Swapped};
 pub use predict::watched::Watched;
 pub use run::runs::{By, GroupUse, Run, Runs, NO_SWAP};

@@ -25,7 +25,7 @@ pub struct Nothing {
     pub managed_bytes: u64,
     /// The least `--ram`.
     pub least_bytes: u64,
-    /// Its exit code, if it has ended by itself.
+    /// Its exit code, if it has ended, as a shell reports it.
     pub exit: Option<i32>,
 }
 

@@ -43,6 +43,8 @@ much.
 machine \
 changes nothing. Without --max-ram, the limit is then the baseline's number and 2 %.
 
+The answer is on stderr if stdout is no terminal: stdout is the program's, once.
+
 Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
 cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 6 cannot tell: answers from \
 referenced bits are on both sides of \
@@ -105,7 +107,7 @@ impl Verb<Failure> for Args {
         if let (Some(file), Some((need, _))) = (&self.write_baseline, &done.need) {
             output::file(file, &output::json(need))?;
         }
-        self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
+        self.form.print_beside(&done.verdict, || verdict_answer::words(&done.verdict))?;
         Exported::verdict(&done.verdict, &case(&self.command))
             .write(&exports, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::new(answer)))?;
         Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {

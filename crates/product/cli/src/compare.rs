@@ -8,7 +8,7 @@ use coldframe_answer::run::program::Executable;
 use coldframe_show::compared;
 
 use crate::failure::Failure;
-use crate::flags::{time, Backing, Form, Program};
+use crate::flags::{size_or_share, time, Backing, Form, Program};
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
@@ -33,7 +33,7 @@ Exit codes: 0 a way was fastest; 1 no way gave the plain run's output; 2 usage; 
 127 as in shells.")]
 pub struct Args {
     /// Sizes of RAM: of the program's memory, or absolute.
-    #[arg(long, value_delimiter = ',', default_value = "50%,33%")]
+    #[arg(long, value_delimiter = ',', value_parser = size_or_share, default_value = "50%,33%")]
     ram: Vec<String>,
     /// Runs of each kind.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]

@@ -33,9 +33,14 @@ pub struct Program {
     pub words: Vec<OsString>,
 }
 
-/// Bytes.
+/// Bytes, with their unit.
 pub fn size(text: &str) -> Result<u64, QuantityError> {
-    quantity::bytes(text).map(|bytes| bytes.0)
+    quantity::bytes_with_unit(text).map(|bytes| bytes.0)
+}
+
+/// A size, or a share of what a program takes: the text, which is read when that is known.
+pub fn size_or_share(text: &str) -> Result<String, QuantityError> {
+    if text.ends_with('%') { percent(text).map(drop) } else { size(text).map(drop) }.map(|()| text.into())
 }
 
 /// Bytes of RAM for a program.

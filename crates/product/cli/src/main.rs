@@ -60,7 +60,7 @@ const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
 
 const AFTER: &str = "\
 Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a \
-feature; 5 I/O; `run`: the program's.";
+feature; 5 I/O; else the program's.";
 
 /// The command line.
 fn command() -> Command {

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::bench::measure::{measure, Answered, Kind};
 use coldframe_answer::predict::{machine, watch};
 use coldframe_answer::run::program::Executable;
-use coldframe_answer::{Answer, AnswerError, LimitAnswer, Limits};
+use coldframe_answer::{Answer, AnswerError, Limits};
 use coldframe_show::export::{self, ExportFile, Exported};
 use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
@@ -84,8 +84,12 @@ pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     match done {
         // An answer, too.
         Err(Failure::Answer(AnswerError::Nothing(nothing))) => {
-            args.form.print(&nothing, || paragraph(&nothing.to_string(), 0))?;
-            Ok(ExitCode::SUCCESS)
+            let words = || paragraph(&nothing.to_string(), 0);
+            match args.program.is_empty() {
+                true => args.form.print(&nothing, words)?,
+                false => args.form.print_beside(&nothing, words)?,
+            }
+            Ok(ExitCode::from(nothing.exit.unwrap_or(0) as u8))
         }
         done => done,
     }
@@ -169,33 +173,28 @@ fn answered(
     output::file(&report, &page.html()?)?;
     let report = (!quiet).then_some(report.as_path());
     let notes = |notes: &[String]| notes.iter().map(|note| paragraph(&format!("Note: {note}."), 0)).collect::<String>();
-    match &measured.answer {
+    let code = match &measured.answer {
         Kind::Measured(answer) => {
             output::file(&folder.join(ANSWER), &output::json(answer))?;
-            args.form.print(answer, || limit_answer::words(answer, report, &notes(&answer.notes)))?;
+            args.form.print_beside(answer, || limit_answer::words(answer, report, &notes(&answer.notes)))?;
             Exported::limit(answer).write(exports, &page)?;
-            Ok(limit_code(answer))
+            ExitCode::from(if answer.limit.recommended_bytes.is_some() { 0 } else { CANNOT_TELL })
         }
         Kind::Estimated(answer) => {
             output::file(&folder.join(ANSWER), &output::json(answer))?;
             let more = group::words(&measured.group) + &notes(&measured.remarks);
-            args.form.print(answer, || words(answer, report, &more))?;
+            args.form.print_beside(answer, || words(answer, report, &more))?;
             Exported::here(answer).write(exports, &page)?;
-            Ok(code(answer))
+            code(answer)
         }
-    }
+    };
+    Ok(if measured.status == 0 { code } else { ExitCode::from(measured.status) })
 }
 
 /// The answer as data.
 const ANSWER: &str = "advice.json";
 /// The exit code if not enough was seen for a recommendation.
 const CANNOT_TELL: u8 = 6;
-
-/// The program's own code where it failed, else 0 if a limit is recommended.
-fn limit_code(answer: &LimitAnswer) -> ExitCode {
-    let code = if answer.limit.recommended_bytes.is_some() { 0 } else { CANNOT_TELL };
-    ExitCode::from(if answer.exit == 0 { code } else { answer.exit })
-}
 
 fn page(measured: &Answered) -> Page {
     let mut page = match &measured.answer {

@@ -23,7 +23,7 @@ use crate::group::version::Version;
 use crate::group::Group;
 use crate::swap::Swaps;
 use crate::{Guard, KernelError};
-use coldframe_proc::{field, text, Tree};
+use coldframe_proc::{field, text, Tree, PAGE};
 
 /// A step takes this part of the memory away.
 pub const PART: u64 = 16;
@@ -73,6 +73,7 @@ pub struct Squeeze {
     lowered: bool,
     unreclaimable: u64,
     killed: u64,
+    page_seconds: f64,
 }
 
 impl Squeeze {
@@ -139,7 +140,15 @@ impl Squeeze {
             lowered: false,
             unreclaimable,
             killed: counted.killed,
+            page_seconds: f64::INFINITY,
         })
+    }
+
+    /// The most that a page takes that comes back and pushes another one out. Where the waits of others count, too, the
+    /// group has waited no longer than for its own pages.
+    #[must_use]
+    pub fn with_page_seconds(self, page_seconds: f64) -> Squeeze {
+        Squeeze { page_seconds, ..self }
     }
 
     /// The group.
@@ -169,7 +178,10 @@ impl Squeeze {
             true if text(&self.pressure).is_empty() => {
                 Some("any device; this kernel does not count waiting for memory (psi=1 does)")
             }
-            true => Some("memory on the whole machine; this kernel does not count it for the group"),
+            true => Some(
+                "memory on the whole machine, at most what the group's own pages take; this kernel does not count it \
+                 for the group",
+            ),
             false => None,
         }
     }
@@ -209,8 +221,7 @@ impl Squeeze {
     /// # Errors
     /// What ends the squeeze before a step could be measured.
     pub fn watch(&self, time: Duration, share_max: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
-        let back = |counters: Counters| counters.refaults + counters.file_refaults;
-        let (before, began) = (back(self.group.counters()), Instant::now());
+        let (before, began) = (back(&self.group.counters()), Instant::now());
         let (mut waited, mut stuck) = (Waited::new(self), false);
         while began.elapsed() < time && waited.seconds(self) <= share_max * time.as_secs_f64() && !stuck {
             if stop() {
@@ -230,7 +241,7 @@ impl Squeeze {
             limit_bytes: self.lowered.then_some(self.limit),
             in_ram_bytes: in_ram(&self.group),
             swapped_bytes: counters.swapped,
-            pages_back_per_second: back(counters).saturating_sub(before) as f64 / seconds,
+            pages_back_per_second: back(&counters).saturating_sub(before) as f64 / seconds,
             stalled_percent: 100.0 * if stuck { 1.0 } else { (waited.seconds(self) / seconds).min(1.0) },
         })
     }
@@ -247,15 +258,26 @@ struct Waited {
     /// Without it: looks at all, and those at which a thread waited for a device.
     looks: (u32, u32),
     began: Instant,
+    /// What the group had counted.
+    counters: Counters,
 }
 
 impl Waited {
     fn new(squeeze: &Squeeze) -> Waited {
         let before = stalled(&text(&squeeze.pressure)).map(|stall| stall.some);
-        Waited { before, looks: (0, 0), began: Instant::now() }
+        Waited { before, looks: (0, 0), began: Instant::now(), counters: squeeze.group.counters() }
     }
 
     fn seconds(&mut self, squeeze: &Squeeze) -> f64 {
+        let all = self.counted(squeeze);
+        match squeeze.others() {
+            Some(_) => all.min(moved(&self.counters, &squeeze.group.counters()) as f64 * squeeze.page_seconds),
+            None => all,
+        }
+    }
+
+    /// As the kernel counts it, for the group or for all.
+    fn counted(&mut self, squeeze: &Squeeze) -> f64 {
         if let (Some(before), Some(now)) = (self.before, stalled(&text(&squeeze.pressure))) {
             return now.some.saturating_sub(before).as_secs_f64();
         }
@@ -263,6 +285,16 @@ impl Waited {
         self.looks.1 += u32::from(waiting(&squeeze.tree, &squeeze.group.processes()));
         self.began.elapsed().as_secs_f64() * f64::from(self.looks.1) / f64::from(self.looks.0)
     }
+}
+
+/// Pages that have come back.
+fn back(counters: &Counters) -> u64 {
+    counters.refaults + counters.file_refaults
+}
+
+/// Pages that have come back since, and those that have left in addition: new ones push out others.
+fn moved(before: &Counters, now: &Counters) -> u64 {
+    back(now).saturating_sub(back(before)) + now.swapped.saturating_sub(before.swapped) / PAGE
 }
 
 /// The file that counts waiting for memory: the group's; with v1, that of the v2 group of its first process, if it is
@@ -300,4 +332,18 @@ fn allowed(group: &Group) -> u64 {
 fn in_ram(group: &Group) -> u64 {
     let counted = group.counters();
     group.usage().saturating_sub(counted.files.saturating_sub(counted.mapped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_moves_pages_that_come_back_and_those_that_new_ones_push_out() {
+        let before = Counters { refaults: 10, file_refaults: 5, swapped: 40 * PAGE, ..Counters::default() };
+        assert_eq!(moved(&before, &before), 0);
+        let back = Counters { refaults: 17, file_refaults: 6, swapped: 30 * PAGE, ..before };
+        assert_eq!(moved(&before, &back), 8);
+        assert_eq!(moved(&before, &Counters { swapped: 43 * PAGE, ..back }), 11);
+    }
 }

@@ -38,6 +38,17 @@ pub struct Counts {
     pub swap: u64,
 }
 
+impl Counts {
+    /// Of each page that it has in RAM, the part that is its own if all that use the page share it; 1: not counted.
+    pub fn share(&self) -> f64 {
+        if self.pss == 0 {
+            1.0
+        } else {
+            self.pss as f64 / self.rss.max(1) as f64
+        }
+    }
+}
+
 /// All mappings in the text of `maps` or `smaps`.
 pub fn mappings(text: &str) -> Vec<Mapping<'_>> {
     let mut mappings: Vec<Mapping> = Vec::new();

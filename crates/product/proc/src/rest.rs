@@ -20,18 +20,20 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Of some processes. A file that several have mapped is there once. `without`: words in paths of files that do not
+    /// Of some processes. A file that several have mapped is there once, and the pages of each are all its own. `without`: words in paths of files that do not
     /// count.
     pub fn of(processes: &[u32], without: &[&str]) -> Rest {
         let mut rest = Rest::default();
         for process in processes {
             let text = Process::of(*process).smaps().unwrap_or_default();
-            rest.add(&mappings(&text), without);
+            let mut all = mappings(&text);
+            all.iter_mut().for_each(|mapping| mapping.counts.pss = 0);
+            rest.add(&all, without);
         }
         rest
     }
 
-    /// Adds what a process maps now.
+    /// Adds what a process maps now. Of pages that it shares, it has its part.
     pub fn add(&mut self, mappings: &[Mapping], without: &[&str]) {
         let counts = |mapping: &&Mapping| !without.iter().any(|word| mapping.name.contains(word));
         add_files(&mut self.files, &mappings.iter().filter(counts).copied().collect::<Vec<_>>());
@@ -39,12 +41,13 @@ impl Rest {
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
         self.texts.extend(mappings.iter().filter(text).map(|mapping| (mapping.start, mapping.end, name(mapping.name))));
         for mapping in mappings.iter().filter(counts) {
-            let bytes = mapping.counts.rss * 1024;
+            let share = |kib: u64| (kib * 1024) as f64 * mapping.counts.share();
+            let bytes = share(mapping.counts.rss) as u64;
             match mapping.inode {
                 _ if is_shared(mapping.name) => self.shared += bytes,
                 0 if mapping.name.starts_with("[stack") => self.stacks += bytes,
                 0 => {}
-                _ => self.data += mapping.counts.anonymous.min(mapping.counts.rss) * 1024,
+                _ => self.data += share(mapping.counts.anonymous.min(mapping.counts.rss)) as u64,
             }
         }
     }
@@ -93,6 +96,11 @@ Rss:                  16 kB
         let model = rest.files["/data/model.bin"];
         assert_eq!([model.mapped, model.resident, model.referenced].map(kib), [1088, 1024, 700]);
         assert_eq!(kib(rest.sum()), 2 * 30 + 410 + 32 + 40 + 1024);
+        // Five workers that use one shared memory have it once.
+        let shared = "7f00-7f01 rw-s 00000000 00:01 77                         /dev/zero (deleted)\nRss: 65536 kB\nPss: 13107 kB\n";
+        let mut workers = Rest::default();
+        (0..5).for_each(|_| workers.add(&mappings(shared), &[]));
+        assert_eq!(kib(workers.shared), 65_535);
         let mut without = Rest::default();
         without.add(&mappings(TEXT), &["model", "/dev/zero"]);
         assert_eq!((without.in_files(false), without.shared), (0, 0));

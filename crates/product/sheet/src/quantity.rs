@@ -102,6 +102,17 @@ pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
     Unit::SIZE.read(text).map(Bytes)
 }
 
+/// The same with its unit: a number alone would be bytes, which nobody means who writes `64`.
+///
+/// # Errors
+/// As [`bytes`], or a number without a unit.
+pub fn bytes_with_unit(text: &str) -> Result<Bytes, QuantityError> {
+    if text.trim().ends_with(|c: char| c.is_ascii_digit()) {
+        return Err(QuantityError { text: text.into(), expected: "a size with its unit, such as 64MiB" });
+    }
+    bytes(text)
+}
+
 /// Reads a time in whole picoseconds, at most 2^63 - 1 (106 days). The unit must be there.
 ///
 /// # Errors
@@ -354,7 +365,12 @@ mod tests {
             assert!(energy(text).is_err(), "{text}");
         }
         for text in ["", "KiB", "-64KiB", "0.3", "1e3", "64KIB", "9999999999GiB", "1.0001KiB"] {
-            assert!(bytes(text).is_err(), "{text}");
+            assert!(bytes(text).is_err() && bytes_with_unit(text).is_err(), "{text}");
+        }
+        assert_eq!(bytes_with_unit("64MiB"), Ok(Bytes(64 << 20)));
+        for text in ["0", "64", "4096 ", "1.5"] {
+            let refused = bytes_with_unit(text).unwrap_err().to_string();
+            assert_eq!(refused, format!("`{text}` cannot be read; give a size with its unit, such as 64MiB"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A device's answer in words: the RAM that was needed, what could leave, less RAM with zram and with swap on the
 //! flash, who has unused memory, and lines to paste.
 
-use coldframe_answer::device::{DeviceAnswer, Life, RamSize, Swap, ZramPlan, ZramTrial};
+use coldframe_answer::device::{DeviceAnswer, Life, Owner, RamSize, Swap, ZramPlan, ZramTrial};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
 use crate::limits::mib;
@@ -183,13 +183,17 @@ fn years((low, high): Life) -> String {
     }
 }
 
+/// What a limit has to hold of a unit: all that its group is charged but what it did not use, and a tenth more.
+fn used(owner: &Owner) -> u64 {
+    (owner.own_bytes.max(owner.charged_bytes).saturating_sub(owner.cold_bytes) as f64 * ROOM) as u64
+}
+
 fn owners(device: &DeviceAnswer) -> String {
     let kept = device.seen.owners.iter().filter(|owner| owner.cold_bytes >= UNUSED_LEAST);
     let rows: Vec<_> = kept
         .map(|owner| {
-            let used = (owner.own_bytes - owner.cold_bytes.min(owner.own_bytes)) as f64 * ROOM;
             let advice = match owner.unit {
-                true => format!("MemoryHigh={}M", mib(used as u64).max(1)),
+                true => format!("MemoryHigh={}M", mib(used(owner)).max(1)),
                 false => format!("coldframe park {}", owner.process),
             };
             let name =
@@ -291,6 +295,12 @@ pub fn trial(trial: &ZramTrial) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_units_limit_holds_its_files_too_and_without_a_group_its_own_memory() {
+        let owner = |charged_bytes| Owner { own_bytes: 60, cold_bytes: 20, charged_bytes, ..Owner::default() };
+        assert_eq!([0, 100].map(|charged| used(&owner(charged))), [44, 88]);
+    }
 
     #[test]
     fn ranges_say_what_is_not_known() {

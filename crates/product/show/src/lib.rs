@@ -20,6 +20,7 @@ mod limits;
 pub mod machine_answer;
 pub mod parked;
 pub mod plot;
+mod process_answer;
 pub mod recording;
 pub mod run;
 pub mod squeezed;

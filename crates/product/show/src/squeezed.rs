@@ -24,7 +24,7 @@ pub fn step(step: &Step) -> String {
 /// All of it.
 pub fn words(squeezed: &Squeezed) -> String {
     let what = format!(
-        "{}: {} of {} ({} in use by {})",
+        "{}: {} of {} ({} in use by {}, without cached files that nobody maps)",
         squeezed.name,
         squeezed.cgroup.file,
         squeezed.cgroup.folder,
@@ -48,7 +48,7 @@ pub fn words(squeezed: &Squeezed) -> String {
         let (ram, swap) = (human_size(step.in_ram_bytes), human_size(step.swapped_bytes));
         vec![limit(step), ram, swap, back, percent(step.stalled_percent)]
     };
-    let headings = ["limit", "in RAM", "in swap", "pages back/s", "waited"];
+    let headings = ["limit", "in use", "in swap", "pages back/s", "waited"];
     let table = styled(&headings, squeezed.steps.iter().map(row).collect(), 1);
     let mut text =
         format!("{}\n{table}\n\n{}", paragraph(&format!("{what}. {back}"), 0), paragraph(&why(squeezed, end), 0));
@@ -88,12 +88,13 @@ fn lines(squeezed: &Squeezed) -> String {
     };
     let (advised_mib, before) = (mib(advised), mib(squeezed.before_bytes));
     let saved = 100.0 * (1.0 - advised_mib as f64 / before.max(1) as f64);
-    format!(
-        "It can do with {advised_mib} MiB, {saved:.0} % less, for what it did meanwhile ({} waited).\n\
-         Lines to paste; the first two where it can swap:\n{}",
-        percent(step.stalled_percent),
-        limits(advised, squeezed.before_bytes.max(advised))
-    )
+    let (stalled, peak) = (percent(step.stalled_percent), squeezed.peak_bytes.max(squeezed.before_bytes));
+    let enough = format!(
+        "It can do with a limit of {advised_mib} MiB, {saved:.0} % less, for what it did meanwhile ({stalled} waited). \
+         Hard limits hold the {} that it was charged at most, files included, and a tenth more:",
+        human_size(peak)
+    );
+    paragraph(&enough, 0) + &limits(advised, peak)
 }
 
 /// The columns of the curve.

@@ -29,8 +29,8 @@ pub fn list(runs: &[&VecDeque<Top>], interval: Option<Duration>) -> String {
     };
     let mut rows: Vec<_> = runs.iter().map(row).collect();
     rows.sort_by_key(|(reads, _)| std::cmp::Reverse(*reads));
-    let reads = if interval.is_some() { "reads/s" } else { "reads in all" };
-    let headings = ["program", "user", "process", "RAM", "of", reads];
+    let reads = if interval.is_some() { "reads/s" } else { "reads" };
+    let headings = ["program", "user", "process", "paged, in RAM", "at most", reads];
     format!("{}\n", styled(&headings, rows.into_iter().map(|(_, row)| row).collect(), 2))
 }
 
@@ -56,7 +56,7 @@ pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
         row("page that was still in RAM", |look| look.false_fault),
         row("first write", |look| look.write_fault),
     ];
-    let per = if interval.is_some() { "/s" } else { "in all" };
+    let per = if interval.is_some() { "/s" } else { "total" };
     let mut headings = vec!["fault", "", per, "p50 us", "p99", "p99.9"];
     if interval.is_none() {
         // Totals have no history.
@@ -66,7 +66,7 @@ pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
     let text = headings.len() - 4;
     let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
     format!(
-        "{}, process {} of {}, {} of them\n{}\nRAM {} of {}; disk {per}: {} read, {} written; pages out {per}: {}\n",
+        "{}, process {} of {}, {} of them\n{}\nPaged memory in RAM: {} of at most {}\ndisk {per}: {} read, {} written; pages out {per}: {}\n",
         newest.program,
         newest.process,
         newest.user,

@@ -1,7 +1,7 @@
 //! Writes results to stdout or to a file. A reader that closes the pipe early is not an error.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -85,6 +85,24 @@ impl Form {
             true => exact(None, &json(value)),
             false => text(&words()),
         }
+    }
+
+    /// Prints the answer about a program that has run with coldframe's stdout. If that is no terminal, it is the
+    /// program's alone, and words go to stderr.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn print_beside(
+        &self,
+        value: &impl serde::Serialize,
+        words: impl FnOnce() -> String,
+    ) -> Result<(), OutputError> {
+        if self.is_json() || std::io::stdout().is_terminal() {
+            return self.print(value, words);
+        }
+        let columns = from_environment().or_else(|| columns(std::io::stderr())).unwrap_or(WIDTH);
+        let written = std::io::stderr().write_all(folded(&words(), columns).as_bytes());
+        written.map_err(OutputError::for_path("standard error"))
     }
 
     /// Keeps stdout for JSON, if that is wanted: what programs write there goes to stderr from now on.

@@ -62,7 +62,9 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
         return Err(AnswerError::usage("check -- PROGRAM needs a limit: --max-ram SIZE, or --baseline NEED.json"));
     }
     let slowdown = check.limits().slowdown;
-    let runs = check.max_ram.map(|ram| check.in_limit(ram, slowdown, listener)).transpose()?.flatten();
+    // What the program prints is shown once, by its first run of any kind.
+    let streams = Streams::new()?;
+    let runs = check.max_ram.map(|ram| check.in_limit(ram, slowdown, &streams, listener)).transpose()?.flatten();
     listener.finish();
     if let (Some((plain, paged)), true) = (&runs, check.baseline.is_none() && !check.writes_baseline && !check.need) {
         let program = program(Some(&line(check.command)));
@@ -76,7 +78,7 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
     };
     let (mut needs, mut answers) = (Vec::new(), Vec::new());
     loop {
-        let (need, answer) = check.measured(&mut recorder, listener)?;
+        let (need, answer) = check.measured(&mut recorder, &streams, listener)?;
         needs.push(need);
         answers.push(answer);
         let verdict = Verdict::by_needs(&needs, limit, check.baseline);
@@ -116,19 +118,13 @@ impl Check<'_> {
         &self,
         ram_bytes: u64,
         slowdown: f64,
+        streams: &Streams,
         listener: &dyn Listener,
     ) -> Result<Option<(Runs, Runs)>, AnswerError> {
         let (program, began, folder) = (self.command, Instant::now(), swap_folder()?);
-        let (streams, signals, folder) = (Streams::new()?, Signals::catch()?, folder.path());
-        let mut bench = Bench {
-            program,
-            folder,
-            streams: &streams,
-            signals: &signals,
-            began,
-            in_group: false,
-            mapped: Mutex::default(),
-        };
+        let (signals, folder) = (Signals::catch()?, folder.path());
+        let (in_group, mapped) = (false, Mutex::default());
+        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group, mapped };
         let plan = InLimit { ways: Ways::find(program, folder), ram_bytes, slowdown };
         carry_out(&plan, &mut RunLog::default(), &mut bench, listener).map_err(Refusal::into_error)
     }
@@ -142,15 +138,20 @@ impl Check<'_> {
     }
 
     /// Runs the program once, and records or watches it.
-    fn measured(&self, recorder: &mut Recorder, listener: &dyn Listener) -> Result<(Need, Answer), AnswerError> {
+    fn measured(
+        &self,
+        recorder: &mut Recorder,
+        streams: &Streams,
+        listener: &dyn Listener,
+    ) -> Result<(Need, Answer), AnswerError> {
         let paged = match &*recorder {
-            Recorder::Pager(machine) => self.paged(machine)?,
+            Recorder::Pager(machine) => self.paged(machine, streams)?,
             Recorder::Bits(why) => Err(why.clone()),
         };
         let (need, answer) = match paged {
             Ok(measured) => measured,
             Err(why) => {
-                let watched = watch::program(self.command, &self.limits(), None, listener)?;
+                let watched = watch::program(self.command, &self.limits(), Some(streams), listener)?;
                 let answer = Answer::ReferencedBits(watched.answer(&why, &self.limits(), None)?);
                 *recorder = Recorder::Bits(why);
                 (Need::new(&answer, &[], None), answer)
@@ -169,11 +170,12 @@ impl Check<'_> {
         Ok((need, answer))
     }
 
-    fn paged(&self, machine: &Machine) -> Result<Result<(Need, Answer), String>, AnswerError> {
+    fn paged(&self, machine: &Machine, streams: &Streams) -> Result<Result<(Need, Answer), String>, AnswerError> {
         let folder = tempfile::tempdir();
         let folder = folder.map_err(|e| AnswerError::new(5, format!("no temporary folder: {e}; set TMPDIR")))?;
         let trace = folder.path().join("trace.parquet");
-        let order = RecordOrder { patience: PATIENCE_OF_CHECK, ..RecordOrder::new(self.command) };
+        let (patience, streams) = (PATIENCE_OF_CHECK, Some(streams));
+        let order = RecordOrder { patience, streams, ..RecordOrder::new(self.command) };
         if let Err(why) = served(&order, &trace)? {
             return Ok(Err(why));
         }

@@ -34,7 +34,7 @@ use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::by_kernel::ready;
-use crate::run::child::Signals;
+use crate::run::child::{code, Signals};
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::runtime::Runtime;
@@ -55,6 +55,8 @@ pub struct Answered {
     pub group: Vec<ProcessFacts>,
     /// Why the answer is about less than the program does, one sentence each.
     pub remarks: Vec<String>,
+    /// The exit code of its first run as a shell reports it; 0: coldframe ended it.
+    pub status: u8,
 }
 
 /// The two kinds of an answer about a program.
@@ -83,10 +85,14 @@ pub fn measure(
     }
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
     // answer's time.
-    match pageable(command).map(|()| Machine::known(listener)) {
+    let answered = match pageable(command).map(|()| Machine::known(listener)) {
         Ok(machine) => Measuring { began: Instant::now(), ..measuring }.recorded(&machine?),
         Err(why) => measuring.watched(&why.to_string()),
-    }
+    };
+    answered.map_err(|error| match error {
+        AnswerError::Failed(status) => AnswerError::new(code(status), error.to_string()),
+        error => error,
+    })
 }
 
 /// An answer that is being made.
@@ -113,10 +119,11 @@ impl Measuring<'_> {
             Outcome::Signal => return Err(Refusal::stopped().into_error()),
         };
         let (first_seconds, use_of_first) = (first.seconds, first.group.unwrap_or_default());
+        let status = first.status;
         let (mut runs, command) = (RunLog::after(first), line(program));
         let done = |runs: &RunLog, fit: Fit, remarks: Vec<String>| {
             let answer = Kind::Measured(LimitAnswer::new(&command, runs, fit, self.limits, remarks));
-            Answered { answer, heat: None, group: Vec::new(), remarks: Vec::new() }
+            Answered { answer, heat: None, group: Vec::new(), remarks: Vec::new(), status }
         };
         if let Some(why) = only_once(first_seconds, streams.lost()) {
             return Ok(done(&runs, Fit::default(), vec![why]));
@@ -150,7 +157,7 @@ impl Measuring<'_> {
         let (prediction, heat, group) =
             recorded.map_or((None, None, Vec::new()), |(answer, heat, group)| (Some(answer), heat, group));
         let answer = Kind::Measured(LimitAnswer { prediction, ..answer });
-        Ok(Answered { answer, heat, group, remarks: Vec::new() })
+        Ok(Answered { answer, heat, group, remarks: Vec::new(), status })
     }
 
     fn now(&self) -> f64 {
@@ -166,7 +173,6 @@ impl Measuring<'_> {
             patience: PATIENCE_WITH_RUNS,
             max_time: Some(left),
             streams: Some(self.streams),
-            hidden: true,
             listener: Some(self.listener),
             ..RecordOrder::new(self.command)
         };
@@ -180,7 +186,7 @@ impl Measuring<'_> {
 
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
         let trace = self.folder.join("trace.parquet");
-        let streams = (!self.limits.once).then_some(self.streams);
+        let streams = Some(self.streams);
         let order = RecordOrder {
             patience: if self.limits.once { PATIENCE } else { PATIENCE_WITH_RUNS },
             max_time: self.limits.time,
@@ -196,7 +202,8 @@ impl Measuring<'_> {
                 return self.watched(&why);
             }
         };
-        Nothing::refuse(program_of(Some(&line(self.command))), recording.status, recording.managed_bytes)?;
+        let code = recording.shell_code();
+        Nothing::refuse(program_of(Some(&line(self.command))), Some(code.into()), recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = First::new(recording.seconds, status, left);
@@ -211,17 +218,18 @@ impl Measuring<'_> {
         };
         let (answer, more) = self.with_runs(first, answered)?;
         let (heat, group) = shown;
-        Ok(Answered { answer: Kind::Estimated(answer), heat, group, remarks: [recording.remarks(), more].concat() })
+        let (answer, remarks) = (Kind::Estimated(answer), [recording.remarks(), more].concat());
+        Ok(Answered { answer, heat, group, remarks, status: code })
     }
 
     fn watched(&self, why: &str) -> Result<Answered, AnswerError> {
-        let streams = (!self.limits.once).then_some(self.streams);
-        let watched = watch::program(self.command, self.limits, streams, self.listener)?;
+        let watched = watch::program(self.command, self.limits, Some(self.streams), self.listener)?;
         let status = watched.ended.status.code().filter(|_| watched.ended.why.is_none());
         let first = First::new(watched.seconds(), status, None);
         let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
         let (answer, remarks) = self.with_runs(first, answered)?;
-        Ok(Answered { answer: Kind::Estimated(answer), heat: None, group: Vec::new(), remarks })
+        let (answer, status) = (Kind::Estimated(answer), watched.shell_code());
+        Ok(Answered { answer, heat: None, group: Vec::new(), remarks, status })
     }
 
     /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be

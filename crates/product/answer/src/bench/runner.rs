@@ -99,7 +99,7 @@ impl Bench<'_> {
     /// The program alone, with the user's own streams.
     fn shown(&self) -> Result<Run, AnswerError> {
         let mut process = plain(self.program);
-        self.streams.first(&mut process)?;
+        self.streams.shown_once(&mut process)?;
         let began = Instant::now();
         let child = Child::start(process, &self.program[0])?;
         let (id, peak) = (child.id(), AtomicU64::new(0));
@@ -117,7 +117,7 @@ impl Bench<'_> {
     fn paged(&self, trial: &Trial, ram: u64) -> Result<Run, AnswerError> {
         let (way, shown, output) = (&trial.way, trial.shown, RefCell::new(None));
         let redirected = |command: &mut Command| match shown {
-            true => self.streams.first(command),
+            true => self.streams.shown_once(command),
             false => {
                 *output.borrow_mut() = Some(self.streams.again(command)?);
                 Ok(())

@@ -70,6 +70,9 @@ pub struct Owner {
     pub own_bytes: u64,
     /// Of that, not referenced in the last long stretch.
     pub cold_bytes: u64,
+    /// What the group of a unit is charged, with files and the kernel's own; 0: not known.
+    #[serde(default)]
+    pub charged_bytes: u64,
 }
 
 /// Reads what `--save` wrote.

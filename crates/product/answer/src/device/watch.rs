@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use coldframe_kernel::{group_of, Group};
 use coldframe_proc::{page_in_ram, Mapping, Process, Tree};
 use coldframe_sheet::quantity::human_size;
 use fastrand::Rng;
@@ -185,6 +186,7 @@ impl DeviceNotes<'_> {
         let mut owners: Vec<Owner> = named.collect();
         owners.sort_by(|a, b| b.cold_bytes.cmp(&a.cold_bytes).then(a.name.cmp(&b.name)));
         owners.truncate(OWNERS);
+        owners.iter_mut().filter(|owner| owner.unit).for_each(|owner| owner.charged_bytes = charged(self.tree, owner));
         owners
     }
 }
@@ -217,6 +219,14 @@ impl Observer<Everyone> for DeviceNotes<'_> {
             seen.memory = memory;
         }
     }
+}
+
+/// What the group of a unit is charged now; 0: not known.
+fn charged(tree: &Tree, owner: &Owner) -> u64 {
+    let Ok(group) = group_of(tree, &owner.process.to_string()) else { return 0 };
+    // Some units have groups of their own below them.
+    let unit = group.folder().ancestors().find(|folder| folder.ends_with(&owner.name));
+    unit.map_or(0, |unit| Group::new(group.version(), unit, None).usage())
 }
 
 /// The systemd unit of a process, or else the name of its program; and whether it is a unit.

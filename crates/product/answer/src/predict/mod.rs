@@ -23,6 +23,7 @@ pub mod record;
 pub mod recorded;
 pub mod rows;
 pub mod simulate;
+pub mod since_start;
 pub mod stand_alone;
 pub mod swap;
 pub mod watch;

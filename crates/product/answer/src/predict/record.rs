@@ -109,8 +109,6 @@ pub struct RecordOrder<'a> {
     pub max_time: Option<Duration>,
     /// The streams of other runs, if there are some.
     pub streams: Option<&'a Streams>,
-    /// Whether nobody sees this run: the first one has run.
-    pub hidden: bool,
     /// Who hears how far it is.
     pub listener: Option<&'a dyn Listener>,
 }
@@ -120,7 +118,7 @@ impl<'a> RecordOrder<'a> {
     pub fn new(command: &'a Executable) -> RecordOrder<'a> {
         let (pages, patience, max_time) = (None, 0, None);
         let (streams, listener) = (None, None);
-        RecordOrder { command, pages, patience, overhead: false, max_time, streams, hidden: false, listener }
+        RecordOrder { command, pages, patience, overhead: false, max_time, streams, listener }
     }
 }
 
@@ -187,16 +185,12 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let mut process = with_pager(command, &options)?;
-    match order.streams {
-        Some(streams) if order.hidden => drop(streams.again(&mut process)?),
-        Some(streams) => streams.first(&mut process)?,
-        None => {}
-    }
+    order.streams.map_or(Ok(()), |streams| streams.shown_once(&mut process))?;
     let child = Child::start(process, &command[0])?;
     let (id, watch) = (child.id(), ProcessWatch { folder: folder.path(), memory: Mutex::default() });
     let look = || {
         watch.note(started);
-        order.streams.iter().filter(|_| !order.hidden).for_each(|streams| streams.look(id));
+        order.streams.iter().for_each(|streams| streams.look(id));
         let Some(listener) = order.listener else { return };
         // An interactive program has the terminal for itself.
         match order.streams.is_some_and(Streams::is_interactive) {
@@ -421,16 +415,23 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> 
         return match (processes.is_empty(), status.success()) {
             (true, _) => Err(AnswerError::Unserved(format!("our pager did not start in the program ({status})"))),
             (false, true) => Err(AnswerError::Unserved("our pager serves none of its memory".into())),
-            (false, false) => {
-                let message = format!("nothing was recorded: the program ended ({status}) before it touched a heap");
-                Err(AnswerError::new(3, message))
-            }
+            (false, false) => Err(AnswerError::Failed(status)),
         };
     }
     Ok(processes)
 }
 
 impl Recording {
+    /// Its exit code as a shell reports it; 0: coldframe ended it.
+    pub fn shell_code(&self) -> u8 {
+        let ended = self.status.unwrap_or(128 + self.signal.unwrap_or(0));
+        if self.limit.is_some() {
+            0
+        } else {
+            ended as u8
+        }
+    }
+
     /// Why the trace has less than the program did, one sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();

@@ -15,12 +15,15 @@ use crate::nothing::Nothing;
 use crate::predict::bits::program::{Bits, ProgramWatch, Watching};
 use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
+use crate::predict::since_start::SinceStart;
 use crate::predict::watched::{BitsQuestion, Watched};
-use crate::run::child::{Care, Child, Ended, Signals, Why};
+use crate::run::child::{code, Care, Child, Ended, Signals, Why};
 use crate::run::halt;
 use crate::run::program::{line, plain};
 use crate::run::streams::Streams;
 
+/// Memory besides the heap that makes a process worth an answer: more than a small program's code.
+const WORTH: u64 = 8 << 20;
 /// How often the program's end is checked.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -69,6 +72,11 @@ pub fn program(
 }
 
 impl Observed {
+    /// Its exit code as a shell reports it; 0: coldframe ended it.
+    pub fn shell_code(&self) -> u8 {
+        self.ended.why.map_or(code(self.ended.status), |_| 0)
+    }
+
     /// How long it took.
     pub fn seconds(&self) -> f64 {
         self.bits.seconds
@@ -90,7 +98,9 @@ impl Observed {
 
 /// Watches a process that runs, by its number or name, until the time is up or a signal comes.
 pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
-    let process = Tree::machine().named(name)?;
+    let tree = Tree::machine();
+    let process = tree.named(name)?;
+    let before = SinceStart::of(&tree, process, 0);
     let watch = ProgramWatch::new(process, false)?;
     let command = command_of(process);
     let signals = Signals::catch()?;
@@ -99,15 +109,19 @@ pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<W
         limits.time.is_none_or(|time| progress.elapsed < time) && !signals.came()
     });
     listener.finish();
+    let has = bits.peak_pages as u64 * PAGE + bits.rest_bytes;
+    let before = SinceStart { processes_bytes: before.processes_bytes + has, ..before };
+    let since_start = Some(before.or(SinceStart::of(&tree, process, has)));
     let (process, why) = (Some(process), String::new());
     let (prices, limits) = (prices()?, *limits);
-    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices, why, limits, seconds: None })
+    let question = BitsQuestion { command, process, exit: Some(0), prices, why, limits, seconds: None };
+    Ok(Watched { since_start, ..answer(&bits, &question)? })
 }
 
 /// Starts it without huge pages, which have one bit for 2 MiB.
 fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, AnswerError> {
     let mut process = plain(command);
-    streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
+    streams.map_or(Ok(()), |streams| streams.shown_once(&mut process))?;
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
     let child = halt::start(&mut process);
@@ -126,14 +140,19 @@ fn show(listener: &dyn Listener, progress: Watching, all: Option<Duration>) {
 
 fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
-    Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
+    // A process may have all of its memory in shared memory and files.
+    let worth = question.process.is_some() && bits.rest_bytes >= WORTH;
+    if !worth {
+        Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
+    }
     if bits.covered == 0.0 {
         let heap = human_size(heap);
         let message = format!(
             "too little was seen of its work to say what it needs of its heap of {heap}; watch it \
                                for longer, or when it has work to do"
         );
-        return Err(AnswerError::new(1, message));
+        let failed = question.exit.filter(|code| *code != 0);
+        return Err(AnswerError::new(failed.unwrap_or(1) as u8, message));
     }
     Ok(Watched::of(bits, question))
 }

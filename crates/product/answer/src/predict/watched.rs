@@ -14,6 +14,7 @@ use crate::predict::common::{program, Common};
 use crate::predict::curve::{round, round_up, Point, THRASHES};
 use crate::predict::not_paged::NotPaged;
 use crate::predict::question::Limits;
+use crate::predict::since_start::SinceStart;
 use crate::predict::swap::{best, Split};
 
 /// Sizes of a halving of RAM, and halvings.
@@ -48,7 +49,10 @@ pub struct Watched {
     /// Its process, if it ran before it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    /// Seconds of processor time that its stretches had.
+    /// What it has had since its start, if it ran before it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_start: Option<SinceStart>,
+    /// Seconds of processor time that it had, from its stretches.
     #[serde(default)]
     pub worked_seconds: f64,
     /// The most pages that it touched in a stretch.
@@ -71,24 +75,30 @@ impl Watched {
         let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
         let (price, split, mut curve) = best.expect("a price is known");
         let full = curve[0];
-        let limit = question.limits.longest(full.seconds);
+        let last = || watched.stretches.iter().filter_map(|stretch| stretch.looks.last());
+        let worked = watched.scale() * last().map(|look| look.seconds).sum::<f64>();
+        // A process that runs has no run time: what paging adds is compared with its work.
+        let base = question.process.map_or(full.seconds, |_| worked);
+        let limit = full.seconds - base + question.limits.longest(base);
         // Below this nothing is known.
         let bound = bytes(split.ram(covered(&watched.stretches))).min(full.ram_bytes);
         let known = || curve.iter().take_while(|point| point.ram_bytes >= bound);
         let best = known().take_while(|point| point.worst() <= limit).last().copied();
-        let livable = THRASHES * full.seconds;
+        let livable = full.seconds + (THRASHES - 1.0) * base;
         let least = known().take_while(|point| point.seconds <= livable).last().copied();
         let thrashes = known().any(|point| point.seconds > livable);
-        let last = || watched.stretches.iter().filter_map(|stretch| stretch.looks.last());
-        if let Some(ram) = question.limits.ram {
+        let given = question.given(watched);
+        if let Some(ram) = given {
             curve.push(point(watched, own, price, split, ram / PAGE));
             curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
             curve.dedup_by_key(|point| point.ram_bytes);
         }
         let words = (!question.command.is_empty()).then(|| question.command.clone());
+        let works = question.process.is_none() || works(worked, own);
         Watched {
             process: question.process,
-            worked_seconds: last().map(|look| look.seconds).sum(),
+            since_start: None,
+            worked_seconds: worked,
             touched_pages: last().map(|look| (look.referenced_bytes + PAGE / 2) / PAGE).max().unwrap_or(0),
             swap: price.make.clone(),
             common: Common {
@@ -101,8 +111,8 @@ impl Watched {
                 managed_bytes: bytes(watched.peak_pages),
                 together_bytes: bytes(watched.peak_pages),
                 needed_bytes: full.ram_bytes,
-                ram_bytes: best.map(|point| point.ram_bytes),
-                given_ram_bytes: question.limits.ram.map(|ram| ram / PAGE * PAGE),
+                ram_bytes: best.filter(|_| works).map(|point| point.ram_bytes),
+                given_ram_bytes: given.map(|ram| ram / PAGE * PAGE),
                 slowdown_percent: 100.0 * question.limits.slowdown,
                 thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
                 covered_bytes: bound,
@@ -117,6 +127,26 @@ impl Watched {
             },
         }
     }
+}
+
+impl BitsQuestion {
+    /// The size of RAM whose cost was wanted. Of a process that runs it is a limit, for all of its memory.
+    fn given(&self, watched: &Bits) -> Option<u64> {
+        let rest = self.process.map_or(0, |_| watched.rest_bytes);
+        self.limits.ram.map(|ram| ram.saturating_sub(rest).max(FRAMES_MIN as u64 * PAGE))
+    }
+}
+
+impl Watched {
+    /// Whether it worked enough to say what it needs.
+    pub fn works(&self) -> bool {
+        works(self.worked_seconds, self.common.program_seconds)
+    }
+}
+
+/// A process that uses the processor for less than a hundredth of the time shows nothing of its work.
+fn works(worked_seconds: f64, seconds: f64) -> bool {
+    worked_seconds > seconds / 100.0
 }
 
 fn bytes(pages: f64) -> u64 {
@@ -135,8 +165,7 @@ fn curve(watched: &Bits, own: f64, price: &Price, split: Split) -> Vec<Point> {
 
 fn point(watched: &Bits, own: f64, price: &Price, split: Split, pages: u64) -> Point {
     let frames = split.frames(pages as f64);
-    // The time from the last look to the end was like the rest.
-    let scale = watched.seconds / watched.covered.max(1e-9);
+    let scale = watched.scale();
     let Faults { low, about, high } = faults(&watched.stretches, frames);
     let seconds = |faults: f64, time: coldframe_core::Ps| own + scale * faults * time.0 as f64 / 1e12;
     // Each page came up once, and after it was given back once more, which was not counted.
@@ -257,6 +286,32 @@ mod tests {
         assert_eq!((of(0.01).swap.as_deref(), of(1.0).swap), (Some("zram"), None));
         // Compressed pages take RAM.
         assert!(of(0.1).common.thrash_bytes > of(0.01).common.thrash_bytes, "{:?}", of(0.1).common.thrash_bytes);
+    }
+
+    #[test]
+    fn what_paging_adds_to_a_process_is_compared_with_its_work_and_hardly_any_work_recommends_nothing() {
+        let of = |process, seconds: f64| {
+            let idle = Bits { seconds, covered: seconds * 0.512, ..watched() };
+            let limits = Limits { slowdown: 2.5, ..Limits::default() };
+            Watched::of(&idle, &BitsQuestion { process, limits, ..question() })
+        };
+        // It works for 4 s, and may wait for 2.5 times that, not for 2.5 times 390 s.
+        let (program, process) = (of(None, 390.0).common.ram_bytes, of(Some(7), 390.0).common.ram_bytes);
+        assert!(process > program, "{process:?} {program:?}");
+        let (works, hardly) = (of(Some(7), 390.0), of(Some(7), 410.0));
+        assert!(works.works() && !hardly.works(), "{}", hardly.worked_seconds);
+        assert_eq!(hardly.common.ram_bytes, None);
+    }
+
+    #[test]
+    fn a_size_that_is_given_for_a_process_is_a_limit_of_all_its_memory() {
+        let rest_bytes = 1000 * PAGE;
+        let limits = Limits { ram: Some(9000 * PAGE), ..Limits::default() };
+        let of = |process| {
+            let question = BitsQuestion { process, limits, ..question() };
+            Watched::of(&Bits { rest_bytes, ..watched() }, &question).common.given_ram_bytes.unwrap() / PAGE
+        };
+        assert_eq!((of(None), of(Some(7))), (9000, 8000));
     }
 
     #[test]

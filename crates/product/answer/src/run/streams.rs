@@ -1,5 +1,5 @@
-//! The standard streams of a program that is run several times: each run reads the same input, its output is shown once
-//! and compared afterwards.
+//! The standard streams of a program that is run several times: each run reads the same input, its output is shown once,
+//! whoever asks first, and compared afterwards.
 //!
 //! ```text
 //!   stdin   a file: each run opens it at the same place     a pipe: read once, kept in a file without a name
@@ -139,6 +139,8 @@ struct Kept {
 /// The streams of all runs of a program.
 pub struct Streams {
     source: Source,
+    /// Whether there was a first run.
+    shown: AtomicBool,
     /// Whether the first run uses the terminal as its input.
     interactive: AtomicBool,
     /// Where the output of the first run begins in the user's file, unless errors go there, too.
@@ -162,11 +164,16 @@ impl Streams {
             _ => Source::Other,
         };
         let (start, reading) = (Mutex::new(None), Mutex::new(None));
-        Ok(Streams { source, interactive: AtomicBool::new(false), start, reading })
+        let [shown, interactive] = [false, false].map(AtomicBool::new);
+        Ok(Streams { source, shown, interactive, start, reading })
     }
 
-    /// The streams of the first run, which the user sees.
-    pub fn first(&self, command: &mut Command) -> Result<(), AnswerError> {
+    /// The streams of a run that the user sees if it is the first one: a later run's output would be there twice. Who
+    /// types the input has to see all of it.
+    pub fn shown_once(&self, command: &mut Command) -> Result<(), AnswerError> {
+        if self.shown.swap(true, Relaxed) && !self.is_interactive() {
+            return self.again(command).map(drop);
+        }
         if let Source::Pipe(_) = &self.source {
             command.stdin(self.input().map_err(failed)?);
         }

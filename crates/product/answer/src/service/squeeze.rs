@@ -10,9 +10,12 @@ use serde::Serialize;
 
 use crate::error::AnswerError;
 use crate::listener::Listener;
+use crate::machine::costs::page_read;
+use crate::machine::prices::prices;
 use crate::run::by_kernel::swappable;
 use crate::run::child::Signals;
 use crate::run::guards::{guard, warn};
+use crate::run::program::default_backing;
 use crate::SCHEMA_VERSION;
 
 /// What to squeeze, and how.
@@ -44,6 +47,8 @@ pub struct Squeezed {
     pub processes: usize,
     /// Bytes in use before the first step.
     pub in_use_bytes: u64,
+    /// The most bytes that the group was charged before the first step; 0: this kernel does not keep it.
+    pub peak_bytes: u64,
     /// Bytes that cannot leave.
     pub least_bytes: u64,
     /// The part of the time that some process may wait, in percent.
@@ -105,6 +110,9 @@ pub fn squeeze(
     let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
     let mut squeezed = Squeezed::new(order, &squeeze);
     if order.yes {
+        if squeeze.others().is_some() {
+            squeeze = squeeze.with_page_seconds(page_seconds().unwrap_or(f64::INFINITY));
+        }
         let mut guard = guard()?;
         let done = begin(&mut guard, kind.as_ref(), &mut squeeze).map_err(AnswerError::from);
         let space = SwapSpace::on(&tree, squeeze.group().version());
@@ -115,6 +123,12 @@ pub fn squeeze(
     }
     squeezed.restored = squeeze.restored();
     Ok(squeezed)
+}
+
+/// The most that a page takes to come back, of swap or of a file; `None`: it cannot be measured.
+fn page_seconds() -> Option<f64> {
+    let (swap, disk) = (prices().ok()?, page_read(&default_backing()).ok()?);
+    swap.iter().map(|price| price.fault.high).chain([disk.high]).max().map(|time| time.0 as f64 / 1e12)
 }
 
 fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> Result<(), KernelError> {
@@ -137,6 +151,7 @@ impl Squeezed {
             },
             processes: group.processes().len(),
             in_use_bytes: squeeze.limit(),
+            peak_bytes: group.peak().unwrap_or(0),
             least_bytes: squeeze.unreclaimable(),
             max_stall_percent: order.max_stall_percent,
             watch_seconds: order.watch.as_secs_f64(),
@@ -244,6 +259,7 @@ mod tests {
             cgroup: Cgroup { version: 2, folder: "/".into(), file: "memory.high" },
             processes: 3,
             in_use_bytes: 60 << 20,
+            peak_bytes: 90 << 20,
             least_bytes: 1 << 20,
             max_stall_percent: 5.0,
             watch_seconds: 10.0,

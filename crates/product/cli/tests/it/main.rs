@@ -11,3 +11,4 @@ mod page;
 mod processes;
 mod programs;
 mod run;
+mod streams;

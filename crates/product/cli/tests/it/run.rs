@@ -189,7 +189,7 @@ fn what_cannot_be_run_is_explained() {
     let text = text.to_str().unwrap();
     fails(&["--ram", "1MiB", "--", "no-such-program"], 127, "no-such-program");
     fails(&["--ram", "1MiB", "--", text], 126, text);
-    fails(&["--ram", "100", "--", "true"], 2, "256KiB");
+    fails(&["--ram", "100B", "--", "true"], 2, "256KiB");
     fails(&["--ram", "1MB2", "--", "true"], 2, "--ram");
     fails(&["--ram", "1MiB", "--read-ahead", "99", "--", "true"], 2, "0..=31");
     fails(&["--ram", "1MiB", "--backing", "/no/such", "--", "true"], 5, "make the folder");

@@ -43,11 +43,11 @@ fn a_budget_counts_what_is_touched_and_names_what_grew() {
     let Some(folder) = folder() else { return };
     let at = |name: &str| folder.path().join(name);
     // It sweeps over 4 MiB again and again: with less, it comes back page by page. 4 MiB more are only allocated.
-    let (code, message, _) = run(folder.path(), &["check", "--write-baseline", "need.json", "--", "./touch", "4"]);
+    let (code, _, message) = run(folder.path(), &["check", "--write-baseline", "need.json", "--", "./touch", "4"]);
     assert_eq!(code, Some(0), "{message}");
     let need = number(&at("need.json"), "need_bytes");
     assert!((3 << 20..=5 << 20).contains(&need), "{need}");
-    let (code, message, _) =
+    let (code, _, message) =
         run(folder.path(), &["check", "--max-slowdown", "1000%", "--max-ram", "12MiB", "--", "./touch", "4"]);
     assert_eq!(code, Some(0), "{message}");
     assert!(message.contains("yes: touch in 12 MiB: it takes ") && message.contains("Measured: alone "), "{message}");
@@ -55,7 +55,7 @@ fn a_budget_counts_what_is_touched_and_names_what_grew() {
     // Twice as much: over the baseline, and the growth has its number.
     let files = ["--export", "check.md", "--export", "check.xml", "--export", "check.json", "--export", "check.html"];
     let words = [&["check", "--baseline", "need.json"], &files[..], &["--", "./touch", "8"]].concat();
-    let (code, message, _) = run(folder.path(), &words);
+    let (code, _, message) = run(folder.path(), &words);
     assert_eq!(code, Some(1), "{message}");
     assert!(message.contains("no: touch needs ") && message.contains("Grew since need.json:\n  "), "{message}");
     assert!(message.contains("over the limit"), "{message}");

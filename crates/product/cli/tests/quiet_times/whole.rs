@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::{coldframe, folder_with};
 use coldframe_toolbox::command;
-use coldframe_toolbox::programs::{stderr, stdout};
+use coldframe_toolbox::programs::{message, stderr, stdout};
 use serde_json::Value;
 
 /// Takes 4 MiB, and then does what its first word says.
@@ -143,9 +143,9 @@ fn the_standard_input_stays_the_programs_own() {
 fn answered(folder: &Path, options: &[&str], word: &str, text: &str) -> (Value, String) {
     let mut command = coldframe(&[]);
     command.current_dir(folder).args(options).args(["--", "./program", word]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let printed = stdout(&child.wait_with_output().unwrap());
+    let printed = message(&child.wait_with_output().unwrap());
     let answer = std::fs::read_to_string(folder.join("program.coldframe/advice.json"));
     let answer = serde_json::from_str(&answer.unwrap_or_else(|error| panic!("{error}: {printed}"))).unwrap();
     (answer, printed.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -172,14 +172,16 @@ fn an_answer_measures_the_program_alone_and_in_less_ram_with_the_same_input() {
 #[test]
 fn an_output_in_a_file_is_compared_and_messages_beside_it_are_not() {
     let Some(folder) = folder(&[]) else { return };
-    for (errors, words) in [("", "./program"), ("2>&1", "sh -c './program; date +%a%N >&2'")] {
+    for (errors, words) in [("2> answer.txt", "./program"), ("2>&1", "sh -c './program; date +%a%N >&2'")] {
         let script = format!("{} -- {words} > out.txt {errors}", env!("CARGO_BIN_EXE_coldframe"));
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(folder.path()).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         let done = shell.status().unwrap();
-        let text = std::fs::read_to_string(folder.path().join("out.txt")).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let text = if errors == "2>&1" { read("out.txt") } else { read("answer.txt") };
         assert!(matches!(done.code(), Some(0 | 1)) && !text.contains("another one"), "{text}");
         assert!(text.contains(" measured ") || text.contains("no time was left"), "{text}");
+        assert!(errors == "2>&1" || read("out.txt") == "130560\n", "{}", read("out.txt"));
     }
 }
 

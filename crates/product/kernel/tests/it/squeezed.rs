@@ -137,6 +137,32 @@ fn a_step_has_what_came_back_and_how_long_some_process_waited() {
 }
 
 #[test]
+fn where_the_waits_of_the_whole_machine_count_a_group_waits_no_longer_than_for_its_own_pages() {
+    let (_folder, tree) = machine();
+    fs::remove_file(tree.path(format!("{GROUP}/memory.pressure"))).unwrap();
+    write(&tree, "/proc/pressure/memory", &pressure(0));
+    let stalled = |pages: u32| {
+        // A page takes 10 us.
+        let (squeeze, looks) = (squeeze(&tree).with_page_seconds(1e-5), Cell::new(0));
+        assert!(squeeze.others().unwrap().contains("the group's own pages"));
+        let stop = || {
+            looks.set(looks.get() + 1);
+            set(&tree, "memory.stat", &stat(u64::from(pages * looks.get()), 0));
+            write(&tree, "/proc/pressure/memory", &pressure(40_000 * u64::from(looks.get())));
+            false
+        };
+        let step = squeeze.watch(Duration::from_millis(300), 0.9, stop).unwrap();
+        set(&tree, "memory.stat", &stat(0, 0));
+        write(&tree, "/proc/pressure/memory", &pressure(0));
+        (step.stalled_percent, step.pages_back_per_second / 1e3)
+    };
+    assert_eq!(stalled(0).0, 0.0, "others have waited");
+    let (percent, expected) = stalled(100);
+    assert!((percent / expected - 1.0).abs() < 0.01, "{percent} {expected}");
+    assert!(stalled(1_000_000).0 > 10.0, "as the machine has waited");
+}
+
+#[test]
 fn a_step_ends_when_it_has_stalled_too_long_or_the_group_is_gone() {
     let (_folder, tree) = machine();
     let squeeze = squeeze(&tree);

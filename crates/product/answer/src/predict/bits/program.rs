@@ -136,6 +136,11 @@ impl ProgramWatch {
 }
 
 impl Bits {
+    /// The time from a last look to the next clearing was like the rest.
+    pub fn scale(&self) -> f64 {
+        self.seconds / self.covered.max(1e-9)
+    }
+
     fn can_be_trusted(&self, pid: u32) -> Result<(), ProcError> {
         let Bits { swapped, huge, .. } = self;
         if *swapped > SWAPPED_MAX {
