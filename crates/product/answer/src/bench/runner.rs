@@ -122,7 +122,6 @@ impl Bench<'_> {
         let order = Order {
             by: if way.by == By::Kernel { Pager::Kernel } else { Pager::Ours },
             swap: way.swap.as_deref(),
-            in_all: way.in_all,
             pass_on: false,
             patience: at_most.map(seconds),
             streams: Some(&streams),
