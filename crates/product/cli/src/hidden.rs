@@ -34,8 +34,7 @@ pub struct GuardArgs {}
 
 impl Verb<Failure> for GuardArgs {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
-        let complaints = guards::serve();
-        complaints.iter().for_each(|complaint| eprintln!("coldframe: {complaint}"));
-        Ok(ExitCode::from(if complaints.is_empty() { 0 } else { 5 }))
+        let done = guards::serve(|complaint| eprintln!("coldframe: {complaint}"));
+        Ok(ExitCode::from(if done { 0 } else { 5 }))
     }
 }

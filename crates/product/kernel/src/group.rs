@@ -106,9 +106,24 @@ impl Group {
         }
     }
 
+    /// The file that stops all of its processes at once, if it is there.
+    pub(crate) fn freezer(&self) -> Option<PathBuf> {
+        let file = self.pressure.join("cgroup.freeze");
+        rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok().then_some(file)
+    }
+
     /// Bytes charged to it now.
     pub fn usage(&self) -> u64 {
         number(&self.file(self.version.usage_file())).unwrap_or(0)
+    }
+
+    /// Bytes of its data in swap now, for which the kernel need not sum its statistics up; `None`: not known.
+    pub(crate) fn swapped(&self) -> Option<u64> {
+        let number = |name| number(&self.file(name));
+        match self.version {
+            Version::One => number("memory.memsw.usage_in_bytes").map(|both| both.saturating_sub(self.usage())),
+            Version::Two => number("memory.swap.current"),
+        }
     }
 
     /// The most bytes charged to it so far; `None`: this kernel does not keep them.

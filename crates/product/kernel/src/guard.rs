@@ -5,6 +5,7 @@
 //!   coldframe ── a line: what to make ──► guard (a session of its own; SIGINT, SIGTERM, SIGHUP do not end it)
 //!             ◄── ok TAB what was made, or no TAB why ──
 //!             ── end of file ──► reverts all changes, the last one first; a group is removed when it is empty
+//!             ◄── done; devices and disk space, which nobody needs any more, are given back after it
 //! ```
 //! If the guard is killed, its owner has another one do that at its end, by the first one's record (`record`). If
 //! both are killed, the next command names what is left ([`crate::left_behind`]).
@@ -14,12 +15,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 
 use crate::files::write;
 use crate::group::place::Place;
 use crate::group::version::Version;
 use crate::group::Group;
+use crate::swap::devices::{PRIORITY_MAX, PRIORITY_RUN};
 use crate::swap::SwapKind;
 use crate::KernelError;
 use coldframe_proc::Tree;
@@ -34,10 +38,10 @@ pub(crate) mod undo;
 
 use cleanup::{folder, freeze, keep, stop, Cleanups};
 use record::Record;
+use undo::{Rest, DONE};
 
 /// How long the end waits for the guard. A group with processes takes longer, and the guard continues alone.
 const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(2);
 
 /// The guard's process, as its owner sees it.
 #[derive(Debug)]
@@ -100,6 +104,20 @@ impl Guard {
         };
         let path = kind.file().unwrap_or(Path::new(""));
         self.ask(&[verb, &size.to_string(), &path.display().to_string()])
+    }
+
+    /// Makes a swap file of this size, which is used before all other swap. Meanwhile the processes of the group stand
+    /// still, where they can be stopped: they would go on filling what the file is to relieve. Returns its name.
+    ///
+    /// # Errors
+    /// As for [`Guard::swap`].
+    pub fn disk(&mut self, group: &Group, path: &Path, size: u64) -> Result<String, KernelError> {
+        let freezer = group.freezer();
+        let _ = freezer.as_ref().map(|file| self.ask(&["freeze", &file.display().to_string()]));
+        let made = self.ask(&["disk", &size.to_string(), &path.display().to_string()]);
+        // If this fails, the guard does it at its end.
+        let _ = freezer.map(|file| write(&file, "0"));
+        made
     }
 
     /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns
@@ -171,19 +189,26 @@ impl Guard {
     fn close(&mut self) -> Option<bool> {
         self.to = None;
         let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            if !self.is_alive() {
-                // An error: another thread has waited for it, and knows how it ended.
-                return Some(self.child.wait().map_or(true, |status| status.code().is_none()));
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match poll(&mut [PollFd::new(self.from.get_ref(), PollFlags::IN)], left.try_into().ok().as_ref()) {
+                Err(Errno::INTR) => {}
+                Ok(0) => return None,
+                _ => break,
             }
-            std::thread::sleep(LOOK);
         }
-        None
+        let mut last = String::new();
+        match self.from.read_line(&mut last) {
+            Ok(_) if last == DONE => Some(false),
+            // An error: another thread has waited for it, and knows how it ended.
+            _ => Some(self.child.wait().map_or(true, |status| status.code().is_none())),
+        }
     }
 }
 
-/// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy.
-pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<String> {
+/// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy, and what is left to
+/// do while nobody waits.
+pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> (Vec<String>, Rest) {
     let mut cleanups = Cleanups::default();
     for line in input.lines() {
         let Ok(line) = line else { break };
@@ -221,10 +246,11 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
             keep(path, cleanups)?;
             write(path, value).map(|()| String::new()).map_err(|e| format!("{}: {e}", path.display()))
         }
-        "file" => swap::file(file, size, cleanups),
+        "file" => swap::file(file, size, PRIORITY_RUN, cleanups),
+        "disk" => swap::file(file, size, PRIORITY_MAX, cleanups),
         "zswap" => {
             swap::zswap(tree, cleanups)?;
-            swap::file(file, size, cleanups)
+            swap::file(file, size, PRIORITY_RUN, cleanups)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");

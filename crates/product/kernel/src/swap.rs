@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::group::version::Version;
 use crate::KernelError;
-use coldframe_proc::{text, SwapArea, Tree, PAGE};
+use coldframe_proc::{text, SwapArea, Tree};
 
 pub(crate) mod devices;
 
-use devices::PRIORITY_MAX;
+use devices::PRIORITY_RUN;
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,10 +96,10 @@ impl Swaps {
         self.0.iter().map(|area| area.used).sum()
     }
 
-    /// Whether some of it has room and stays: the swap of a run of coldframe's, which goes at the run's end, has the
-    /// highest priority.
+    /// Whether some of it has room and stays: the swap of a run of coldframe's, which goes at the run's end, has a
+    /// higher priority.
     pub fn lasts(&self) -> bool {
-        self.0.iter().any(|area| area.used < area.size && area.priority < PRIORITY_MAX)
+        self.0.iter().any(|area| area.used < area.size && area.priority < PRIORITY_RUN)
     }
 
     /// Whether some of it is in use on a disk, and not only compressed in RAM.
@@ -121,21 +121,24 @@ impl Swaps {
     }
 }
 
-/// The swap of one run, and its counters as they were before the run.
+/// The swap of one run.
 #[derive(Debug, Clone)]
 pub struct SwapSpace {
     tree: Tree,
-    version: Version,
     names: Vec<String>,
-    compressed: u64,
-    traffic: Traffic,
+    /// Whether zswap has pages at a cost that no group pays.
+    zswap: bool,
+    /// The compressed pages before the run.
+    before: Pool,
 }
 
-/// Bytes that the whole machine has moved to swap and back.
+/// Compressed pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Traffic {
-    out: u64,
-    back: u64,
+pub struct Pool {
+    /// Bytes of the pages.
+    pub held: u64,
+    /// Bytes of RAM that they take.
+    pub taken: u64,
 }
 
 impl SwapSpace {
@@ -160,8 +163,10 @@ impl SwapSpace {
     }
 
     fn named(tree: &Tree, version: Version, names: Vec<String>) -> SwapSpace {
-        let mut space = SwapSpace { tree: tree.clone(), version, names, compressed: 0, traffic: traffic(tree) };
-        space.compressed = space.pool();
+        // With v2 the group pays for it.
+        let zswap = version == Version::One && tree.zswap();
+        let mut space = SwapSpace { tree: tree.clone(), names, zswap, before: Pool::default() };
+        space.before = space.pool();
         space
     }
 
@@ -175,40 +180,37 @@ impl SwapSpace {
         }
     }
 
-    /// RAM that compressed pages take, which no cgroup is charged for. The third number of `mm_stat` is all memory of a
-    /// zram device (Documentation/admin-guide/blockdev/zram.rst).
-    fn pool(&self) -> u64 {
-        let zram = |name: &String| {
-            let device = name.strip_prefix("/dev/").filter(|device| device.starts_with("zram"))?;
+    /// The zram devices that are swapped to now: pages of a run may lie on that of another one.
+    fn zrams(&self) -> Vec<String> {
+        let areas = self.tree.swap_areas().into_iter().filter(SwapArea::is_zram);
+        areas.filter_map(|area| Some(area.name.strip_prefix("/dev/")?.to_string())).collect()
+    }
+
+    /// The compressed pages that no cgroup is charged for. The first number of `mm_stat` is the bytes of a zram device's
+    /// pages, and the third is all memory of it (Documentation/admin-guide/blockdev/zram.rst).
+    fn pool(&self) -> Pool {
+        let mut pool = Pool::default();
+        for device in self.zrams() {
             let stat = text(&self.tree.path(format!("/sys/block/{device}/mm_stat")));
-            stat.split_whitespace().nth(2)?.parse::<u64>().ok()
+            let of = |n: usize| stat.split_whitespace().nth(n).and_then(|word| word.parse().ok()).unwrap_or(0);
+            pool = Pool { held: pool.held + of(0), taken: pool.taken + of(2) };
+        }
+        if self.zswap {
+            let of = |name| self.tree.meminfo(name);
+            pool = Pool { held: pool.held + of("Zswapped"), taken: pool.taken + of("Zswap") };
+        }
+        pool
+    }
+
+    /// The compressed pages of a group with so many bytes in swap: its part of all. `None`: it is not known how many;
+    /// those that are more than before the run.
+    pub fn compressed(&self, swapped: Option<u64>) -> Pool {
+        let (now, before) = (self.pool(), self.before);
+        let held = swapped.unwrap_or(now.held.saturating_sub(before.held)).min(now.held);
+        let taken = match swapped {
+            Some(_) => (u128::from(now.taken) * u128::from(held) / u128::from(now.held.max(1))) as u64,
+            None => now.taken.saturating_sub(before.taken),
         };
-        let zswap = match self.version {
-            Version::One if !self.is_none() => self.tree.meminfo("Zswap"),
-            // The group pays for it.
-            _ => 0,
-        };
-        self.names.iter().filter_map(zram).sum::<u64>() + zswap
+        Pool { held, taken }
     }
-
-    /// RAM that compressed pages take more than before the run.
-    pub fn compressed(&self) -> u64 {
-        self.pool().saturating_sub(self.compressed)
-    }
-
-    /// Bytes that have left RAM for swap since the run's start, on the whole machine: compressed ones too.
-    pub fn out(&self) -> u64 {
-        traffic(&self.tree).out.saturating_sub(self.traffic.out)
-    }
-
-    /// Bytes that have come back, on the whole machine.
-    pub fn back(&self) -> u64 {
-        traffic(&self.tree).back.saturating_sub(self.traffic.back)
-    }
-}
-
-/// `zswpout` counts pages that went to zswap, `pswpout` those that went to a device, zram too.
-fn traffic(tree: &Tree) -> Traffic {
-    let bytes = |names: [&str; 2]| tree.vmstat(&names) * PAGE;
-    Traffic { out: bytes(["pswpout", "zswpout"]), back: bytes(["pswpin", "zswpin"]) }
 }

@@ -121,35 +121,28 @@ fn area(area: &SwapAreaRun) -> String {
     )
 }
 
-/// The budget follows compressed pages within some 20 ms: less than this part over `--ram` is not named.
+/// The limit follows compressed pages within some 20 ms: less than this part over `--ram` is not named.
 const OVER: u64 = 8;
 
 /// A run by the kernel.
 fn by_kernel(run: &KernelRun) -> String {
-    let (counts, memory) = (&run.counts, &run.memory);
-    let (ram, compressed) = (human_size(run.config.ram), human_size(memory.compressed_bytes));
-    let ram = match memory.compressed_bytes {
-        0 => ram,
-        _ if memory.together_bytes <= run.config.ram + run.config.ram / OVER => {
-            format!("{ram}, {compressed} of it for compressed pages")
-        }
-        _ => format!(
-            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap \
-             FILE",
-            human_size(memory.together_bytes)
-        ),
+    let (counts, memory, ram) = (&run.counts, &run.memory, run.config.ram);
+    let most = memory.together_bytes.max(memory.peak_bytes.unwrap_or(0));
+    let compressed = match memory.compressed_bytes {
+        0 => String::new(),
+        _ if most <= ram + ram / OVER => format!("; compressed pages took {}", human_size(memory.compressed_bytes)),
+        bytes => format!("; compressed pages took {}, give --swap FILE, or more RAM", human_size(bytes)),
     };
     format!(
         "by the kernel: {} faults, {} of them from swap or files; {} pages came back\n\
-         RAM {ram}\n\
-         on top: {} beside the heap{}\n\
-         swap {}: {} out, {} in (of the whole machine)\n\
+         RAM in all {} of {}{compressed}\n\
+         swap {}: {} out, {} in\n\
          {}\n{}{:.2} s\n",
         human_count(counts.faults),
         human_count(counts.major_faults),
         human_count(counts.refaults),
-        human_size(memory.outside_heap_bytes),
-        memory.peak_bytes.map_or_else(String::new, |peak| format!("; at most {} in the group", human_size(peak))),
+        human_size(most),
+        human_size(ram),
         run.config.swap,
         human_size(counts.swap_out_bytes),
         human_size(counts.swap_in_bytes),

@@ -140,7 +140,6 @@ impl Bench<'_> {
         let order = Order {
             by: if way.by == By::Kernel { Pager::Kernel } else { Pager::Ours },
             swap: way.swap.as_deref(),
-            in_all: true,
             pass_on: false,
             patience: trial.at_most.map(seconds),
             // Nobody needs what a run leaves that is ended.

@@ -6,9 +6,12 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use coldframe_kernel::{join, Group, Guard, KernelError, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree};
+use coldframe_kernel::{
+    join, stay, Group, Guard, KernelError, LimitWatch, Place, Pool, SwapKind, SwapSpace, Swaps, Tree,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,14 +20,16 @@ use crate::listener::Listener;
 use crate::run::child::{below_since, Care};
 use crate::run::guards::{self, guard, this};
 use crate::run::order::{Order, Program, NO_LIMIT};
-use crate::run::program::plain;
+use crate::run::program::{default_backing, plain};
 use crate::SCHEMA_VERSION;
 
 /// The variable that says that this process is in a scope of systemd's that it asked for.
 const SCOPED: &str = "COLDFRAME_SCOPED";
 
+/// How often it is asked whether pages should go to a disk.
+const LOOK: Duration = Duration::from_millis(2);
 /// The time between two looks at a group: one takes some 100 us.
-const GROUP_PAUSE: Duration = Duration::from_millis(5);
+const GROUP_LOOK: Duration = Duration::from_millis(5);
 
 /// Runs of this process: processes of an earlier one may still be in its group.
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -101,7 +106,7 @@ pub struct KernelRun {
     pub by: &'static str,
     /// What the program was given.
     pub config: Given,
-    /// Events of the group; bytes of swap are those of the whole machine.
+    /// Events of the group.
     pub counts: GroupCounts,
     /// GroupMemory.
     pub memory: GroupMemory,
@@ -114,7 +119,7 @@ pub struct KernelRun {
 /// What the program was given.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Given {
-    /// Bytes of RAM.
+    /// Bytes of RAM, for all memory of the program and what it starts.
     pub ram: u64,
     /// The kind of swap.
     pub swap: String,
@@ -131,7 +136,8 @@ pub struct GroupCounts {
     pub refaults: u64,
     /// Of those, pages of files.
     pub file_refaults: u64,
-    /// Bytes written to swap.
+    /// Bytes written to swap. Where the kernel does not count them for a group (cgroup v1): what came back and was out
+    /// at one time, at most.
     pub swap_out_bytes: u64,
     /// Bytes read from swap.
     pub swap_in_bytes: u64,
@@ -148,12 +154,9 @@ pub struct GroupMemory {
     pub files_bytes: u64,
     /// The last limit of the group.
     pub limit_bytes: u64,
-    /// Bytes that do not count in `--ram`: code, stacks, page tables.
-    pub outside_heap_bytes: u64,
     /// Bytes of RAM that compressed pages took, at most.
     pub compressed_bytes: u64,
-    /// The most bytes of RAM at one time of what counts in `--ram`: data in the group, and compressed pages. More than
-    /// `--ram` if the data does not compress.
+    /// The most bytes of RAM at one time: the group's, and compressed pages.
     pub together_bytes: u64,
 }
 
@@ -176,38 +179,54 @@ pub fn by_kernel(ready: Ready, order: &Order, listener: &dyn Listener) -> Result
     if RUNS.load(Relaxed) == 0 {
         guards::warn(listener);
     }
-    let mut guard = guard()?;
-    let done = inside(&ready, order, &mut guard);
-    if !guard.end() && std::io::stderr().is_terminal() {
+    let version = ready.place.version;
+    std::thread::spawn(move || stay(&Tree::machine(), version));
+    let guard = Mutex::new(guard()?);
+    let done = inside(&ready, order, &guard, listener);
+    if !guard.into_inner().unwrap_or_else(PoisonError::into_inner).end() && std::io::stderr().is_terminal() {
         let left = "processes of the program still run; when they have ended, their group and swap are taken away\n";
         listener.warn(left);
     }
     done
 }
 
-fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, AnswerError> {
+fn inside(
+    ready: &Ready,
+    order: &Order,
+    guard: &Mutex<Guard>,
+    listener: &dyn Listener,
+) -> Result<KernelRun, AnswerError> {
+    let change = || guard.lock().unwrap_or_else(PoisonError::into_inner);
     let (ram, size) = (order.options.ram, order.options.backing_max);
     let tree = Tree::machine();
     let space = match &ready.swap {
         Some(SwapKind::None) => SwapSpace::none(&tree, ready.place.version),
-        Some(kind) => SwapSpace::new(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
+        Some(kind) => SwapSpace::new(&tree, ready.place.version, change().swap(kind, kind.size(&tree, size))?),
         None => SwapSpace::on(&tree, ready.place.version),
     };
     let name = match RUNS.fetch_add(1, Relaxed) {
         0 => format!("coldframe-{}", std::process::id()),
         n => format!("coldframe-{}-{n}", std::process::id()),
     };
-    let group = guard.group(&ready.place, &name, !space.is_none())?;
-    let limit = (ram != NO_LIMIT).then_some((ram, order.in_all));
-    let watch = limit.map(|limit| LimitWatch::start(&tree, &group, &space, limit)).transpose()?;
+    let group = change().group(&ready.place, &name, !space.is_none())?;
+    let watch = (ram != NO_LIMIT).then(|| LimitWatch::start(&tree, &group, &space, ram)).transpose()?;
+    let (zram, disk) = (ready.swap == Some(SwapKind::Zram), OnceLock::new());
+    let look = || {
+        let Some(watch) = watch.as_ref().filter(|_| zram) else { return };
+        let Some(pool) = watch.full() else { return };
+        let taken = disk.get_or_init(|| take_disk(pool, &group, ram, &mut change(), listener));
+        taken.iter().for_each(|_| watch.go_on());
+    };
     let (began, others) = (Instant::now(), below_since());
     let ended = in_group(&group, order.command).and_then(|command| {
         let child = order.start(command)?;
-        let (process, care) = (child.id(), Care { others: &others, ..order.care() });
-        match order.group_look {
-            Some(look) => child.wait(&Care { look: &|| look(&group, process), pause: GROUP_PAUSE, ..care }),
-            None => child.wait(&care),
-        }
+        let (process, group_look) = (child.id(), order.group_look);
+        let look = || {
+            look();
+            group_look.iter().for_each(|look| look(&group, process));
+        };
+        let pause = if zram { LOOK } else { GROUP_LOOK };
+        child.wait(&Care { others: &others, look: &look, pause, ..order.care() })
     });
     let watched = watch.map(LimitWatch::end).unwrap_or_default();
     let (counters, stall) = (group.counters(), group.stall());
@@ -215,21 +234,23 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         schema_version: SCHEMA_VERSION,
         version: env!("CARGO_PKG_VERSION"),
         by: "kernel",
-        config: Given { ram, swap: space.words() },
+        config: Given {
+            ram,
+            swap: space.words() + &disk.into_inner().flatten().map_or_else(String::new, |file| format!(", {file}")),
+        },
         counts: GroupCounts {
             faults: counters.faults,
             major_faults: counters.major_faults,
             refaults: counters.refaults,
             file_refaults: counters.file_refaults,
-            swap_out_bytes: space.out(),
-            swap_in_bytes: space.back(),
+            swap_out_bytes: watched.swapped_out,
+            swap_in_bytes: watched.swapped_in,
             killed: counters.killed,
         },
         memory: GroupMemory {
             peak_bytes: group.peak(),
             files_bytes: counters.files,
             limit_bytes: watched.limit,
-            outside_heap_bytes: watched.outside_heap,
             compressed_bytes: watched.compressed,
             together_bytes: watched.together,
         },
@@ -240,6 +261,23 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         },
         program: Program::ended(ended?, began),
     })
+}
+
+/// Has further pages go to a disk, since compressing them does not pay, and says so. Returns the swap file.
+fn take_disk(pool: Pool, group: &Group, ram: u64, guard: &mut Guard, listener: &dyn Listener) -> Option<String> {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let name = group.folder().file_name().unwrap_or_default().display();
+    let path = default_backing().join(format!("{name}.swap"));
+    // Room on a disk takes milliseconds for each GiB, and the program waits for it.
+    let size = SwapKind::File(path.clone()).size(&Tree::machine(), None).min((4 * ram).max(2 << 30));
+    let file = guard.disk(group, &path, size);
+    let rest = match &file {
+        Ok(file) => format!("the rest goes to {file}"),
+        Err(why) => format!("and there is no disk for the rest ({why}), so it takes more than --ram"),
+    };
+    let (held, taken) = (mib(pool.held), mib(pool.taken));
+    listener.note(&format!("note: zram takes {taken} MiB for {held} MiB of this data; {rest}\n"));
+    file.ok()
 }
 
 /// The command that joins the group and becomes the program.

@@ -10,6 +10,8 @@ use coldframe_proc::{mappings, Process};
 
 use crate::run::runs::GroupUse;
 
+/// The least time between two looks, which take some 100 us.
+const PAUSE: Duration = Duration::from_millis(4);
 /// The time between two looks at the files, which take about a millisecond for each process.
 const FILES: Duration = Duration::from_millis(50);
 
@@ -26,6 +28,7 @@ pub struct GroupLooks<'a> {
 #[derive(Default)]
 struct Seen {
     most: GroupUse,
+    due: Duration,
     files_due: Duration,
     processor: f64,
 }
@@ -39,7 +42,11 @@ impl<'a> GroupLooks<'a> {
 
     /// Looks.
     pub fn look(&self, group: &Group) {
-        let Ok(mut seen) = self.seen.lock() else { return };
+        let (Ok(mut seen), now) = (self.seen.lock(), self.began.elapsed()) else { return };
+        if now < seen.due {
+            return;
+        }
+        seen.due = now + PAUSE;
         let (counted, most) = (group.counters(), seen.most);
         let files = counted.files.saturating_sub(counted.shared);
         let fixed = counted.data + counted.shared + counted.kernel;
@@ -53,7 +60,6 @@ impl<'a> GroupLooks<'a> {
             seen.most.worked_seconds = Some((work.processor + work.stalled).as_secs_f64());
             seen.most.waited_seconds = Some(work.waited.as_secs_f64());
         }
-        let now = self.began.elapsed();
         if let Some(mapped) = self.files.filter(|_| now >= seen.files_due) {
             seen.files_due = now + FILES;
             let Ok(mut mapped) = mapped.lock() else { return };

@@ -51,12 +51,18 @@ pub fn warn(listener: &dyn Listener) {
 }
 
 /// The guard's process. It is in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
-/// Returns what it could not take away.
-pub fn serve() -> Vec<String> {
+/// `complain` prints what it could not take away. Returns whether all is taken away.
+pub fn serve(complain: impl Fn(&str)) -> bool {
     let _ = rustix::process::setsid();
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         let _ = signal_hook::flag::register(signal, ignored.clone());
     }
-    coldframe_kernel::serve(&Tree::machine(), std::io::stdin().lock(), std::io::stdout().lock())
+    let (complaints, rest) =
+        coldframe_kernel::serve(&Tree::machine(), std::io::stdin().lock(), std::io::stdout().lock());
+    complaints.iter().for_each(|complaint| complain(complaint));
+    // Who reads coldframe's stderr to its end does not wait for the rest.
+    let _ = std::fs::File::create("/dev/null").map(rustix::stdio::dup2_stderr);
+    rest.finish(std::io::stdout().lock());
+    complaints.is_empty()
 }

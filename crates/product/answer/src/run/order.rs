@@ -34,8 +34,6 @@ pub struct Order<'a> {
     pub pager_only: Option<&'static str>,
     /// Its RAM, and how our pager pages it.
     pub options: Options,
-    /// Whether the RAM is for code and mapped files, too, if the kernel pages it.
-    pub in_all: bool,
     /// Whether processors are kept awake while faults come fast.
     pub awake: bool,
     /// Signals to coldframe: passed on, or the end of the program.
@@ -61,7 +59,6 @@ impl<'a> Order<'a> {
             swap: None,
             pager_only: None,
             options,
-            in_all: false,
             awake: true,
             signals,
             pass_on: true,

@@ -50,10 +50,7 @@ impl PagedRun {
         match self {
             PagedRun::Pager(run) => run.stats.resident_max * PAGE as u64,
             // Files stay in the cache when the program has ended, so what else was charged at most was its data.
-            PagedRun::Kernel(run) => {
-                let memory = &run.memory;
-                memory.peak_bytes.unwrap_or(0).saturating_sub(memory.files_bytes + memory.outside_heap_bytes)
-            }
+            PagedRun::Kernel(run) => run.memory.peak_bytes.unwrap_or(0).saturating_sub(run.memory.files_bytes),
         }
     }
 

@@ -117,7 +117,7 @@ pub fn squeeze(
         let done = begin(&mut guard, kind.as_ref(), &mut squeeze).map_err(AnswerError::from);
         let space = SwapSpace::on(&tree, squeeze.group().version());
         let done = done.and_then(|()| squeezed.take(&mut squeeze, &guard, order, listener, words));
-        squeezed.compressed_bytes = space.compressed();
+        squeezed.compressed_bytes = space.compressed(None).taken;
         guard.end();
         done?;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::files::number;
 use crate::group::version::Version;
-use coldframe_proc::{field, text};
+use coldframe_proc::{field, text, PAGE};
 
 /// The counters of a group, with those of the groups below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Counters {
     pub refaults: u64,
     /// Pages of files that had been dropped and came back.
     pub file_refaults: u64,
+    /// Bytes that left for swap, compressed ones too; `None`: this kernel does not count them for a group.
+    pub out: Option<u64>,
+    /// Bytes that came back; `None`: as above.
+    pub back: Option<u64>,
     /// Bytes of data in RAM: heap, stacks, private data.
     pub data: u64,
     /// Bytes of data in swap.
@@ -53,11 +57,18 @@ impl Counters {
             Version::One => (same("swap"), single("memory.kmem.usage_in_bytes"), killed_in("memory.oom_control")),
             Version::Two => (single("memory.swap.current"), same("kernel"), killed_in("memory.events")),
         };
+        // With v2 since Linux 6.12. Those of zswap are there where the kernel has it.
+        let moved = |device: &str, zswap: &str| {
+            let pages = field(&stat, device).filter(|_| version == Version::Two)?;
+            Some((pages + field(&stat, zswap).unwrap_or(0)) * PAGE)
+        };
         Counters {
             faults: same("pgfault"),
             major_faults: same("pgmajfault"),
             refaults: same("workingset_refault_anon"),
             file_refaults: same("workingset_refault_file"),
+            out: moved("pswpout", "zswpout"),
+            back: moved("pswpin", "zswpin"),
             data: by_version("rss", "anon"),
             swapped,
             files: by_version("cache", "file"),
@@ -68,5 +79,10 @@ impl Counters {
             zswap: if version == Version::Two { same("zswap") } else { 0 },
             killed,
         }
+    }
+
+    /// Bytes that came back from swap: by the kernel's count, or by that of pages that had left and came back.
+    pub(crate) fn swapped_in(&self) -> u64 {
+        self.back.unwrap_or(self.refaults * PAGE)
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{access, Access};
 
+use crate::files::write;
 use crate::group::version::Version;
 use crate::KernelError;
 use coldframe_proc::{text, Cgroup, Mount, Process, Tree};
@@ -54,6 +55,13 @@ impl Place {
         };
         second(&v2)
     }
+}
+
+/// Puts this process where it is. The first process that changes its group waits for all processors, some 10 ms, and
+/// those that follow soon do not (`cgroup_threadgroup_rwsem`); so a thread can wait while other things are done.
+pub fn stay(tree: &Tree, version: Version) {
+    let door = mounted(tree, version).map(|mounted| mounted.current.join("cgroup.procs"));
+    let _ = door.map(|door| write(&door, "0"));
 }
 
 /// A place in v2: the nearest folder above this process's that hands memory to its groups; a group must have no

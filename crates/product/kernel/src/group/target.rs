@@ -41,8 +41,7 @@ impl Target {
     /// The file that stops all processes of a group at once: with v2 only.
     pub(crate) fn freezer(&self) -> Option<PathBuf> {
         let Target::Group(group) = self else { return None };
-        let file = group.file("cgroup.freeze");
-        rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok().then_some(file)
+        group.freezer()
     }
 }
 

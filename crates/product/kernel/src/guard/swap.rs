@@ -14,8 +14,7 @@ use crate::files::write;
 use crate::guard::change::Cleanup;
 use crate::guard::cleanup::{keep, Cleanups};
 use crate::inode::Inode;
-use crate::swap::devices::swap_on;
-use crate::swap::devices::{folder, CONTROL, SIZE_MIN};
+use crate::swap::devices::{folder, swap_on, CONTROL, PRIORITY_RUN, SIZE_MIN};
 use coldframe_proc::{Tree, PAGE};
 
 /// Where the tools are that a user's PATH may lack.
@@ -42,7 +41,7 @@ pub(crate) fn zram(tree: &Tree, size: u64, how: &str, cleanups: &mut Cleanups) -
     }
     let path = tree.path(format!("/dev/zram{number}"));
     let device = OpenOptions::new().write(true).open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    on(&device, &path, size, cleanups)?;
+    on(&device, &path, size, PRIORITY_RUN, cleanups)?;
     Ok(path.display().to_string())
 }
 
@@ -58,7 +57,7 @@ pub(crate) fn zswap(tree: &Tree, cleanups: &mut Cleanups) -> Result<(), String> 
     Ok(())
 }
 
-pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<String, String> {
+pub(crate) fn file(path: &Path, size: u64, priority: i64, cleanups: &mut Cleanups) -> Result<String, String> {
     let shown = path.display();
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
@@ -74,7 +73,7 @@ pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<St
         }
         _ => format!("{shown}: {e}; {REMEDY}"),
     })?;
-    on(&file, path, size.max(SIZE_MIN), cleanups)?;
+    on(&file, path, size.max(SIZE_MIN), priority, cleanups)?;
     Ok(shown.to_string())
 }
 
@@ -82,14 +81,14 @@ pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<St
 const REMEDY: &str = "give --swap a path on a disk with ext4, xfs or btrfs";
 
 /// Writes the head of a swap area (`union swap_header` of include/linux/swap.h) and swaps to it.
-fn on(file: &File, path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<(), String> {
+fn on(file: &File, path: &Path, size: u64, priority: i64, cleanups: &mut Cleanups) -> Result<(), String> {
     let (page, version, last) = (PAGE as usize, 1u32, (size / PAGE - 1) as u32);
     let mut head = vec![0; page];
     head[1024..1028].copy_from_slice(&version.to_ne_bytes());
     head[1028..1032].copy_from_slice(&last.to_ne_bytes());
     head[page - 10..].copy_from_slice(b"SWAPSPACE2");
     cleanups.push(Cleanup::Swap(path.into(), Inode::from_file(file).ok_or("it has no inode")?));
-    let done = file.write_all_at(&head, 0).and_then(|()| file.sync_all()).and_then(|()| swap_on(file));
+    let done = file.write_all_at(&head, 0).and_then(|()| file.sync_all()).and_then(|()| swap_on(file, priority));
     done.map_err(|e| {
         let why = if Errno::from_io_error(&e) == Some(Errno::INVAL) {
             "its file system cannot swap".into()

@@ -13,8 +13,10 @@ use crate::files::write;
 use crate::inode::Inode;
 use coldframe_proc::Tree;
 
-/// The priority of what is used before all other swap, the highest (swapon(2)).
-pub const PRIORITY_MAX: i64 = 0x7fff;
+/// The highest priority (swapon(2)): of a disk that is used before the run's other swap, which does not pay.
+pub(crate) const PRIORITY_MAX: i64 = 0x7fff;
+/// The priority of a run's swap: it is used before that of the machine.
+pub const PRIORITY_RUN: i64 = PRIORITY_MAX - 1;
 
 /// The folder in which the kernel makes and removes zram devices.
 pub(crate) const CONTROL: &str = "/sys/class/zram-control";
@@ -62,12 +64,12 @@ fn done(answer: i32) -> io::Result<()> {
     }
 }
 
-/// Swaps to a file or device whose first page is the head of a swap area, before all other swap.
+/// Swaps to a file or device whose first page is the head of a swap area, with this priority.
 #[allow(unsafe_code, reason = "swapon(2) takes a path")]
-pub(crate) fn swap_on(file: impl AsFd) -> io::Result<()> {
+pub(crate) fn swap_on(file: impl AsFd, priority: i64) -> io::Result<()> {
     let path = descriptor(file);
     // SAFETY: the path lives through the call.
-    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | PRIORITY_MAX as i32) })
+    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | priority as i32) })
 }
 
 /// Ends that; its pages are loaded into RAM first.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use coldframe_kernel::{serve, Counters, Group, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree, Version};
+use coldframe_kernel::{serve, Counters, Group, LimitWatch, Place, Pool, SwapKind, SwapSpace, Swaps, Tree, Version};
 
 /// A made tree: files by their absolute paths.
 fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
@@ -99,6 +99,8 @@ const COUNTED: Counters = Counters {
     major_faults: 6,
     refaults: 5,
     file_refaults: 3,
+    out: None,
+    back: None,
     data: 8192,
     swapped: 12288,
     files: 4096,
@@ -135,7 +137,7 @@ fn the_counters_of_v1_are_those_with_the_groups_below() {
 #[test]
 fn the_counters_of_v2_have_other_names_and_files() {
     let stat = "anon 8192\nfile 4096\nkernel 77\nfile_mapped 7\nunevictable 9\nzswap 50\nworkingset_refault_anon 5\n\
-                workingset_refault_file 3\npgfault 30\npgmajfault 6\n";
+                workingset_refault_file 3\npgfault 30\npgmajfault 6\npswpin 2\npswpout 3\nzswpin 1\n";
     let (_folder, group) = group(
         Version::Two,
         &[
@@ -146,7 +148,10 @@ fn the_counters_of_v2_have_other_names_and_files() {
             ("memory.pressure", "some avg10=0.00 total=2000000\nfull avg10=0.00 total=1000000\n"),
         ],
     );
-    assert_eq!((group.counters(), group.peak()), (Counters { zswap: 50, ..COUNTED }, None));
+    assert_eq!(
+        (group.counters(), group.peak()),
+        (Counters { zswap: 50, out: Some(12288), back: Some(12288), ..COUNTED }, None)
+    );
     assert_eq!(group.stall().unwrap().some.as_secs(), 2);
     group.limit(1 << 20).unwrap();
     assert_eq!(fs::read_to_string(group.file("memory.max")).unwrap(), "1048576");
@@ -157,7 +162,7 @@ fn swap_is_free_full_or_not_there() {
     let head = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
     let full = format!("{head}/dev/vda2                               partition\t100\t\t100\t\t-2\n");
     let half = format!("{full}/dev/zram0                              partition\t200\t\t50\t\t100\n");
-    let ours = format!("{full}/dev/zram1                              partition\t200\t\t50\t\t32767\n");
+    let ours = format!("{full}/dev/zram1                              partition\t200\t\t50\t\t32766\n");
     for (text, free, says, lasts) in [
         (head, 0, Some("no swap"), false),
         (&full, 0, Some("in use"), false),
@@ -174,31 +179,38 @@ fn swap_is_free_full_or_not_there() {
 }
 
 #[test]
-fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start() {
+fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start_or_the_groups_part() {
     let (_folder, tree) = made(&[
         ("/proc/swaps", "Filename Type Size Used Priority\n/dev/zram3 partition 200 50 100\n"),
         ("/sys/block/zram3/mm_stat", "  81920    4000   12288        0    12288        0        0        0\n"),
-        ("/proc/meminfo", "MemTotal:  1000 kB\nZswap:  8 kB\n"),
-        ("/proc/vmstat", "pswpin 1\npswpout 2\nzswpin 4\nzswpout 8\n"),
+        ("/sys/module/zswap/parameters/enabled", "Y\n"),
+        ("/proc/meminfo", "MemTotal:  1000 kB\nZswap:  8 kB\nZswapped:  16 kB\n"),
     ]);
     let space = SwapSpace::on(&tree, Version::One);
-    assert_eq!((space.compressed(), space.out(), space.back()), (0, 0, 0));
-    fs::write(tree.path("/sys/block/zram3/mm_stat"), "0 0 20480 0 0 0 0 0\n").unwrap();
-    fs::write(tree.path("/proc/meminfo"), "Zswap:  12 kB\n").unwrap();
-    fs::write(tree.path("/proc/vmstat"), "pswpin 2\npswpout 4\nzswpin 5\nzswpout 10\n").unwrap();
-    assert_eq!((space.compressed(), space.out(), space.back()), (12288, 4 * 4096, 2 * 4096));
+    assert_eq!(space.compressed(None), Pool::default());
+    fs::write(tree.path("/sys/block/zram3/mm_stat"), "114688 0 20480 0 0 0 0 0\n").unwrap();
+    fs::write(tree.path("/proc/meminfo"), "Zswap:  12 kB\nZswapped:  16 kB\n").unwrap();
+    assert_eq!(space.compressed(None), Pool { held: 32768, taken: 12288 });
+    assert_eq!(space.compressed(Some(65536)), Pool { held: 65536, taken: 16384 }, "half of all");
 }
+
+/// A zram that was made for a run.
+const SWAPS: &str = "Filename Type Size Used Priority\n/dev/zram3 partition 99999 0 32766\n";
 
 #[test]
 fn while_the_program_runs_its_limit_falls_by_what_compressed_pages_take_and_rises_again() {
     let (stat, mib) = ("/sys/block/zram3/mm_stat", |mib: u64| format!("0 0 {} 0 0 0 0 0\n", mib << 20));
-    let (_folder, tree) =
-        made(&[(stat, &mib(1)), ("/g/memory.limit_in_bytes", ""), ("/g/memory.usage_in_bytes", "8388608")]);
+    let (_folder, tree) = made(&[
+        (stat, &mib(1)),
+        ("/proc/swaps", SWAPS),
+        ("/g/memory.limit_in_bytes", ""),
+        ("/g/memory.usage_in_bytes", "8388608"),
+    ]);
     let (group, space) =
         (Group::new(Version::One, tree.path("/g"), None), SwapSpace::new(&tree, Version::One, "/dev/zram3".into()));
-    let watch = LimitWatch::start(&tree, &group, &space, (8 << 20, false)).unwrap();
+    let watch = LimitWatch::start(&tree, &group, &space, 8 << 20).unwrap();
     let limit = || fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap();
-    for (compressed, expected) in [(1, 8u64), (6, 3), (25, 1), (2, 7)] {
+    for (compressed, expected) in [(1, 8u64), (6, 3), (25, 2), (2, 7)] {
         fs::write(tree.path(stat), mib(compressed)).unwrap();
         let began = std::time::Instant::now();
         while limit() != (expected << 20).to_string() {
@@ -208,6 +220,33 @@ fn while_the_program_runs_its_limit_falls_by_what_compressed_pages_take_and_rise
     }
     let usage = watch.end();
     assert_eq!((usage.compressed, usage.together, usage.limit), (24 << 20, 32 << 20, 7 << 20));
+}
+
+#[test]
+fn a_group_has_its_part_of_all_compressed_pages_and_counts_its_own_pages_only() {
+    let half = [
+        ("/sys/block/zram3/mm_stat", "8388608 0 6291456 0 0 0 0 0\n"),
+        ("/proc/swaps", SWAPS),
+        ("/g/memory.limit_in_bytes", ""),
+        ("/g/memory.usage_in_bytes", "1048576"),
+        ("/g/memory.memsw.usage_in_bytes", "5242880"),
+        ("/g/memory.stat", "total_workingset_refault_anon 512\n"),
+    ];
+    let (_folder, tree) = made(&half);
+    let (group, space) =
+        (Group::new(Version::One, tree.path("/g"), None), SwapSpace::new(&tree, Version::One, "/dev/zram3".into()));
+    let watch = LimitWatch::start(&tree, &group, &space, 8 << 20).unwrap();
+    while fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap() != "5242880" {
+        std::thread::yield_now();
+    }
+    assert_eq!(watch.full(), None, "they take three quarters of what they held");
+    fs::write(tree.path("/sys/block/zram3/mm_stat"), "8388608 0 8388608 0 0 0 0 0\n").unwrap();
+    while watch.full().is_none() {
+        std::thread::yield_now();
+    }
+    let (full, usage) = (watch.full().unwrap(), watch.end());
+    assert_eq!((full.held, full.taken, usage.compressed), (4 << 20, 4 << 20, 4 << 20));
+    assert_eq!((usage.swapped_in, usage.swapped_out), (2 << 20, 6 << 20));
 }
 
 /// The guard's answers, which come while it serves.
@@ -230,7 +269,8 @@ fn guard(tree: &Tree, lines: &[String], mut each: impl FnMut(&str)) -> (Vec<Stri
         each(answer);
         replies.push(answer.to_string());
     });
-    let complaints = serve(tree, Cursor::new(lines.join("\n")), answers);
+    let (complaints, rest) = serve(tree, Cursor::new(lines.join("\n")), answers);
+    rest.finish(std::io::sink());
     (replies, complaints)
 }
 
