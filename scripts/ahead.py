@@ -32,7 +32,8 @@ WAYS = {"stream": "16", "block:8": "block:8", "kernel": None}
 
 def heap(bench: truth.Bench) -> int:
     """The program's heap, in bytes, as the answer about the program has it."""
-    return bench.answer("--once")[1]["managed_bytes"]
+    answer = bench.answer("--once")[1]
+    return (answer.get("prediction") or answer)["managed_bytes"]
 
 
 def seconds(bench: truth.Bench, way: str, ram: int) -> float | None:

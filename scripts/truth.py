@@ -14,7 +14,7 @@ From outside, by scripts/limit.py, in groups without swap, files cold:
 
 What coldframe says:
 
-    limit    the recommended limit; of fast: in parts of *fast*; bound: 0.95 to 1.15
+    limit    the recommended limit (-: it cannot tell); of fast: in parts of *fast*; bound: 0.95 to 1.15
     lives    the least limit with which it lives, if that is said
     paste    the limit in the lines to paste; bound: three runs in a group of that size are not killed
     answer   seconds until the answer; bound: 30 or 8 times *plain*, whichever is longer
