@@ -80,8 +80,8 @@ bench: build
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# Compare what `coldframe -- PROGRAM` and `check` say with runs from outside, for about twenty programs; as root also with
-# the kernel's swap. Half an hour. PROGRAMS=a,b: only these; TRUTHFLAGS='--format json': all numbers.
+# As root: compare what `coldframe -- PROGRAM` and `check` say with runs in memory groups, for about twenty programs. Half
+# an hour. PROGRAMS=a,b: only these; TRUTHFLAGS='--busy --five --seed 3 --format json': see docs/book/src/truth.md.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 

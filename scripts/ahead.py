@@ -4,7 +4,7 @@
     python3 scripts/ahead.py target/release/coldframe [--only NAME,NAME] [--runs 3] [--format json]
 
 Needs root, for the kernel's swap on a file, with its own read-ahead (vm.page-cluster 3). The programs are those of
-scripts/truth.py, at 50 and 33 % of their heap; the three ways take turns: `--read-ahead 16` (streams only, the default),
+scripts/samples.py, at 50 and 33 % of their heap; the three ways take turns: `--read-ahead 16` (streams only, the default),
 `--read-ahead block:8`, `--by kernel`.
 
     with      time with streams only over time with blocks: above 1, blocks pay
@@ -20,9 +20,10 @@ import sys
 import tempfile
 import time
 
+import samples
 import truth
 
-NAMES = ["sort", "gawk", "jq", "perl", "php", "sqlite3", "m.py", "numpy"]
+NAMES = ["sort", "gawk", "jq", "perl", "php", "sqlite3", "python", "numpy"]
 PATIENCE_S = 60.0
 PARTS = (50, 33)
 # What takes turns, and its --read-ahead. A sequential stream is read ahead with both of ours.
@@ -31,18 +32,20 @@ WAYS = {"stream": "16", "block:8": "block:8", "kernel": None}
 
 def heap(bench: truth.Bench) -> int:
     """The program's heap, in bytes, as the answer about the program has it."""
-    return bench.answer("--once")[1]["managed_bytes"]
+    answer = bench.answer("--once")[1]
+    return (answer.get("prediction") or answer)["managed_bytes"]
 
 
 def seconds(bench: truth.Bench, way: str, ram: int) -> float | None:
     """One run; infinite: longer than the patience. None: it failed, or the kernel killed it."""
     by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--swap-size", "1GiB"] if way == "kernel" else ["--backing", bench.folder, "--read-ahead", WAYS[way]]
     program = bench.coldframe if way == "kernel" else f"{bench.coldframe}-lab"
-    ran = truth.run([program, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *bench.words], bench.folder, PATIENCE_S)
+    words = [program, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *bench.words]
+    spent, code, _, _ = truth.call(words, bench.folder, PATIENCE_S)
     # The guard takes the swap away, and that takes its time.
     while os.path.exists(f"{bench.folder}/swap") and way == "kernel":
         time.sleep(0.1)
-    return ran.seconds if ran.code == 0 else math.inf if ran.code is None else None
+    return spent if code == 0 else math.inf if code is None else None
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
@@ -67,8 +70,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--format", choices=["table", "json"], default="table")
     asked = parser.parse_args()
-    if unknown := set(asked.only.split(",")) - {program.name for program in truth.PROGRAMS}:
-        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in truth.PROGRAMS)}")
+    try:
+        programs = [samples.sized(program) for program in samples.find(asked.only)]
+    except ValueError as error:
+        parser.error(f"--only: {error}")
     if not os.access(asked.coldframe, os.X_OK):
         parser.error(f"{asked.coldframe}: no such program; build it (make build)")
     if os.geteuid() != 0:
@@ -77,11 +82,9 @@ def main() -> None:
         print("ahead.py: vm.page-cluster is not 3: `sysctl vm.page-cluster=3` gives the kernel its usual read-ahead", file=sys.stderr)
     rows = []
     with tempfile.TemporaryDirectory(prefix="ahead-", dir="/var/tmp") as folder:
-        truth.inputs(folder)
-        for program in truth.PROGRAMS:
-            if program.name not in asked.only.split(","):
-                continue
-            if reason := truth.missing(program, folder):
+        samples.inputs(folder)
+        for program in programs:
+            if reason := samples.missing(program, folder):
                 print(f"{program.name}: skipped: {reason}", file=sys.stderr)
                 continue
             bench = truth.Bench(asked.coldframe, folder, program.words)

@@ -3,7 +3,7 @@
 
     python3 scripts/compare.py target/release/coldframe [--only NAME,NAME] [--ram 75%,50%] [--runs 5]
 
-The programs are those of truth.py. A row has one size of RAM; a cell is the median time in plain runs, and in brackets
+The programs are those of samples.py. A row has one size of RAM; a cell is the median time in plain runs, and in brackets
 how many runs were killed, late or wrong. The last lines have the geometric mean of our pager's time beside each rival's,
 over the rows in which all runs of both are good, and how often only one of the two is.
 """
@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 
-import truth
+import samples
 
-NAMES = "c++,numpy,m.py,perl,node,sqlite3,gawk,jq,php,ruby,lua,cc1"
+NAMES = "c++,numpy,python,perl,node,sqlite3,gawk,jq,php,ruby,lua,gcc"
 OURS, RIVALS = "pager", ["kernel, file", "kernel, zram"]
 
 
@@ -39,16 +39,17 @@ def main() -> None:
     parser.add_argument("--ram", default="75%,50%", help="sizes of RAM, of the program's memory")
     parser.add_argument("--runs", default="5", help="runs of each kind")
     asked = parser.parse_args()
-    programs = {program.name: program for program in truth.PROGRAMS}
-    if unknown := set(asked.only.split(",")) - set(programs):
-        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(programs)}")
+    try:
+        programs = {program.name: samples.sized(program) for program in samples.find(asked.only)}
+    except ValueError as error:
+        parser.error(f"--only: {error}")
     pairs: dict[tuple[str, str], list[tuple[float | None, float | None]]] = {}
     with tempfile.TemporaryDirectory(prefix="compare-", dir="/var/tmp") as folder:
-        truth.inputs(folder)
+        samples.inputs(folder)
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         print(f"{'program':9}{'plain':>7} {'RAM':>10}" + "".join(f"{way:>16}" for way in [OURS, *RIVALS]), flush=True)
         for name in asked.only.split(","):
-            if reason := truth.missing(programs[name], folder):
+            if reason := samples.missing(programs[name], folder):
                 print(f"{name}: skipped: {reason}", file=sys.stderr)
                 continue
             words = [os.path.abspath(asked.coldframe), "-q", "compare", "--ram", asked.ram, "--runs", asked.runs, "--format", "json"]

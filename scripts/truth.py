@@ -1,29 +1,35 @@
 #!/usr/bin/env python3
-"""Compares what `coldframe -- PROGRAM` and `coldframe check` say with runs from outside, for about twenty programs.
+"""Compares what `coldframe -- PROGRAM` and `coldframe check` say with runs from outside, in memory groups.
 
-    python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--format json]
+    python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--seed 3] [--busy] [--five] [--format json]
 
 A program that is not installed is skipped. The script checks no limits; an ! marks what is beyond its bound.
+From outside, by scripts/limit.py, in groups without swap, files cold:
 
-    plain    median of five runs without coldframe, before, between and after the others
-    takes    the answer's run time; off: of plain; bound: 5 %
-    answer   run time of `coldframe -- PROGRAM`; bound: 20 s or 5 times plain, whichever is longer
-    RAM, by  the recommended size, and who pages it (plain: nobody, it needs all of its RAM); none is a miss
-    times    median of three runs with it, in plain runs; bound: 1.15, which is the limit of 1.10 and 5 %
-    check    the verdict of `check --max-slowdown 10%` at 1.5 and 0.5 times that size; after an ! that of three runs,
-             if it is another one; noise: one run is within the limit, and one is not
+    plain    run time without a limit, in seconds
+    peak     what the program's group is charged at most, in MiB
+    fast     the least limit with which the program is at most 10 % slower
+    lives    the least limit with which it lives
+    took     the seconds of this search
 
-The times with less RAM are the program's own, from `run --stats`. The kernel's swap takes time before and after.
+What coldframe says:
+
+    limit    the recommended limit (-: it cannot tell); of fast: in parts of *fast*; bound: 0.95 to 1.15
+    lives    the least limit with which it lives, if that is said
+    paste    the limit in the lines to paste; bound: three runs in a group of that size are not killed
+    answer   seconds until the answer; bound: 30 or 8 times *plain*, whichever is longer
+    check    the verdict of `check --max-slowdown 10%` at 1.2 and 0.8 times *fast*, which three runs in a group of that
+             size contradict if it has an !; ?: cannot tell
+    five     the largest of five recommended limits in a row, in parts of the smallest; bound: 1.10
+
+Runs with and without a limit take turns. --busy: a loop keeps one processor busy while coldframe works.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import json
-import math
 import os
-import random
-import shlex
-import shutil
 import signal
 import statistics
 import subprocess
@@ -31,91 +37,71 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-LIMIT = 1.10
+import limit
+import samples
+
+SLOW = 1.10
+# One run time differs from the next by so much.
+NOISE = 0.05
+OF_FAST = (0.95, 1.15)
+ROUNDS = 3
+ANSWERS = 5
+CHECKED = (1.2, 0.8)
+PATIENCE_S = 600
 WORDS = {
-    "takes": "takes within 5 % of plain",
-    "ram": "recommended size within 1.10 and 5 % of plain",
-    "wall": "the same with coldframe's start and end",
+    "limit": f"recommended limit {OF_FAST[0]} to {OF_FAST[1]} of *fast*",
+    "times": "run time there within 1.10 and 5 % of plain",
+    "lives": "*lives* is said, within a fifth",
+    "paste": "the pasted limit does not kill",
+    "answer": "answers within 30 s or 8 times plain",
     "check": "check agrees with runs from outside",
-    "answer": "answers within 20 s or 5 times plain",
+    "takes": "the answer's run time within 5 % of plain",
+    "five": "five answers in a row within 10 %",
 }
 
 
 @dataclass
-class Program:
-    """A program, and the shell's command that builds it."""
-
-    name: str
-    words: list[str]
-    build: str = "true"
-
-
-PROGRAMS = [
-    Program("c", ["./heap"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
-    Program("c++", ["./words"], "g++ -std=c++17 -O1 -o words words.cc"),
-    Program("static-c", ["./heap-static"], "gcc -O1 -DARRAY=0 -static -o heap-static heap.c"),
-    Program("arrays", ["./heap-array"], "gcc -O1 -DARRAY=1 -o heap-array heap.c"),
-    Program("fork", ["./heap", "two", "four"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
-    Program("shell", ["sh", "-c", "./heap & ./heap & wait"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
-    Program("make", ["make", "-s", "-B", "-j2"], "gcc --version"),
-    Program("cc1", shlex.split("./cc1 -quiet -O1 big.c -o big.s"), "ln -sf $(gcc -print-prog-name=cc1) cc1"),
-    Program("go", ["./table"], "GOCACHE=$PWD/go go build -o table table.go"),
-    Program("java", ["java", "-Xmx256m", "Table"], "javac Table.java"),
-    Program("node", ["node", "n.js"]),
-    Program("m.py", ["/usr/bin/python3", "m.py"]),
-    Program("numpy", ["/usr/bin/python3", "sorts.py"], "/usr/bin/python3 -c 'import numpy'"),
-    Program("perl", ["perl", "p.pl"]),
-    Program("ruby", ["ruby", "r.rb"]),
-    Program("php", ["php", "-d", "memory_limit=-1", "p.php"]),
-    Program("lua", ["lua5.4", "l.lua"]),
-    Program("sqlite3", ["sqlite3", ":memory:", ".read s.sql"]),
-    Program("gawk", ["gawk", "-f", "g.awk", "pairs.txt"]),
-    Program("jq", ["jq", "-f", "j.jq", "data.json"]),
-    Program("sort", shlex.split("sort -S 300M --parallel=1 -o sorted.txt numbers.txt")),
-    Program("xz", ["xz", "-T1", "-k", "-c", "data.bin"]),
-]
-
-
-def inputs(folder: str) -> None:
-    """Writes the programs and their input files, the same every time."""
-    shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "truth-programs"), folder, dirs_exist_ok=True)
-    chance = random.Random(7)
-
-    def source(functions: int) -> str:
-        line = "    for (int i = 0; i < a; i++) s += a * {} ^ (b >> {}) + i % {};\n"
-        calls = ["".join(line.format(chance.randrange(99), k, k + 2) for k in range(6)) for _ in range(functions)]
-        return "".join(f"int f{i}(int a, int b) {{\n    int s = 0;\n{lines}    return s;\n}}\n" for i, lines in enumerate(calls))
-
-    texts = {"big.c": source(500)} | {f"part{i}.c": source(80) for i in range(8)}
-    texts["numbers.txt"] = "".join(f"{chance.getrandbits(60):019d} {i}\n" for i in range(1_000_000))
-    texts["pairs.txt"] = "".join(f"{int(300000 * chance.random() ** 2)} {chance.getrandbits(30)}\n" for _ in range(1_500_000))
-    texts["data.json"] = json.dumps([{"id": i, "group": chance.randrange(20000), "value": chance.randrange(999)} for i in range(150_000)])
-    texts["data.bin"] = "".join(f"{chance.getrandbits(400):x}" * chance.randint(1, 5) for _ in range(15_000))
-    for name, text in texts.items():
-        with open(f"{folder}/{name}", "w") as file:
-            file.write(text)
-
-
-def missing(program: Program, folder: str) -> str | None:
-    """Builds a program; why it cannot be run."""
-    built = subprocess.run(f"{program.build} && command -v {program.words[0]}", shell=True, cwd=folder, capture_output=True, text=True)
-    return (built.stderr.strip().splitlines() or ["not installed"])[-1] if built.returncode else None
-
-
-@dataclass
-class Ran:
-    """A process that has ended. Without a code it was ended, because it took too long."""
+class Answer:
+    """The figures of an answer; an older coldframe says no limit: RAM in all is taken for it."""
 
     seconds: float
-    code: int | None
-    out: str
-    last_words: str
+    takes_seconds: float | None
+    limit_bytes: int
+    paste_bytes: int
+    lives_bytes: int | None
+    older: bool
+    found: dict[str, Any] | None
+
+    @staticmethod
+    def of(seconds: float, answer: dict[str, Any]) -> "Answer":
+        takes, found = answer.get("program_seconds"), answer.get("limit")
+        if found is None:
+            ram = (answer.get("ram_bytes") or answer.get("needed_bytes") or 0) + answer.get("not_paged_bytes", 0)
+            return Answer(seconds, takes, ram, -(-ram // limit.MIB) * limit.MIB, None, True, None)
+        recommended = found.get("recommended_bytes") or 0
+        paste = found.get("paste_bytes") or recommended
+        return Answer(seconds, takes, recommended, paste, found.get("lives_bytes"), False, found)
 
 
-def end(child: subprocess.Popen[bytes]) -> None:
+@contextlib.contextmanager
+def busy(wanted: bool) -> Iterator[None]:
+    """Keeps one processor busy, if that is wanted."""
+    if not wanted:
+        yield
+        return
+    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+def finish(child: "subprocess.Popen[bytes]") -> None:
     """Ends a command and its processes. coldframe takes away what it has made."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
@@ -124,167 +110,199 @@ def end(child: subprocess.Popen[bytes]) -> None:
             return
 
 
-def run(words: list[str], folder: str, patience: float) -> Ran:
-    """Runs a command in the folder, for so many seconds at most."""
-    environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0", PERL_HASH_SEED="0")
-    began, code = time.monotonic(), None
-    child = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        out, err = child.communicate(timeout=patience)
-        code = child.returncode
-    except subprocess.TimeoutExpired:
-        out, err = b"", b"it took too long"
-    finally:
-        if code is None:
-            end(child)
-    last = err.decode(errors="replace").strip().splitlines() or [f"exit code {code}"]
-    return Ran(time.monotonic() - began, code, out.decode(errors="replace"), last[-1].replace(f"{folder}/", ""))
-
-
-def way(tried: list[dict[str, Any]], ram: int) -> list[str]:
-    """The options of `run` for the fastest of coldframe's own runs with this RAM; none: it has not run it."""
-    good = [one for one in tried if one["ram_bytes"] == ram and not one["failed"]]
-    best: dict[str, Any] = min(good, key=lambda one: one["seconds"], default={"by": "auto", "swap": None})
-    return ["--by", best["by"]] + (["--swap", best["swap"]] if best["swap"] else [])
+def call(words: list[str], folder: str, patience: float = PATIENCE_S) -> tuple[float, int | None, str, str]:
+    """Seconds, exit code, standard output and last error line of a command. Without a code it took too long."""
+    environment = os.environ | samples.ENVIRONMENT
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began, code = time.monotonic(), None
+        child = subprocess.Popen(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        try:
+            code = child.wait(patience)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if code is None:
+                finish(child)
+        seconds = time.monotonic() - began
+        out.seek(0)
+        err.seek(0)
+        last = err.read().decode(errors="replace").strip().splitlines() or [f"exit code {code}"]
+        return seconds, code, out.read().decode(errors="replace"), last[-1].replace(f"{folder}/", "")
 
 
 class Bench:
-    """One program, asked about and run."""
+    """One program, measured from outside and asked about."""
 
-    def __init__(self, coldframe: str, folder: str, words: list[str]):
-        self.coldframe, self.folder, self.words = os.path.abspath(coldframe), folder, words
-        self.plain: list[float] = []
-
-    def alone(self, runs: int = 1) -> None:
-        for _ in range(runs):
-            ran = run(self.words, self.folder, 60)
-            if ran.code != 0:
-                raise RuntimeError(f"fails without coldframe: {ran.last_words}")
-            self.plain.append(ran.seconds)
+    def __init__(self, coldframe: str, folder: str, words: Sequence[str]):
+        self.coldframe, self.folder, self.words = os.path.abspath(coldframe), folder, list(words)
+        self.program = limit.Program(self.words, folder, os.environ | samples.ENVIRONMENT)
 
     def answer(self, *options: str) -> tuple[float, dict[str, Any]]:
         """The seconds until the answer, and the answer."""
-        path = f"{self.folder}/{os.path.basename(self.words[0])}.coldframe/advice.json"
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        ran = run([self.coldframe, "-q", "--format", "json", *options, "--", *self.words], self.folder, 300)
-        if not os.path.exists(path):
-            raise RuntimeError(f"no answer: {ran.last_words}")
-        with open(path) as file:
-            return ran.seconds, json.load(file)
+        seconds, code, out, last = call(
+            [self.coldframe, "-q", "--format", "json", *options, "--", *self.words], self.folder
+        )
+        try:
+            found: dict[str, Any] = json.loads(out)
+        except ValueError:
+            raise limit.Failure(f"no answer, exit code {code}: {last}") from None
+        return seconds, found
 
-    def paged(self, ram: int, way: list[str]) -> dict[str, list[float]]:
-        """Seconds of three runs with this RAM, the program's own and all; infinite: it failed, or took too long."""
-        seconds: dict[str, list[float]] = {"ram": [], "wall": []}
-        stats = f"{self.folder}/stats.json"
-        for _ in range(3):
-            # An earlier run's swap file is removed after its end.
-            while os.path.exists(way[-1]):
-                time.sleep(0.1)
-            words = [self.coldframe, "-q", "run", *way, "--ram", f"{ram // 1024}KiB", "--stats", stats, "--", *self.words]
-            ran = run(words, self.folder, max(10, 5 * statistics.median(self.plain)))
-            counts = {"counts": {"killed": 1}}
-            if ran.code == 0:
-                with open(stats) as file:
-                    counts = json.load(file)
-            failed = counts["counts"].get("killed")
-            seconds["ram"].append(math.inf if failed else counts["program"]["seconds"])
-            seconds["wall"].append(math.inf if failed else ran.seconds)
-        return seconds
+    def verdict(self, ram: int) -> str:
+        """What `check` says about a limit."""
+        asked = ["check", "--max-ram", f"{ram // 1024}KiB", "--max-slowdown", f"{100 * SLOW - 100:.0f}%"]
+        code = call([self.coldframe, "-q", *asked, "--", *self.words], self.folder)[1]
+        return {0: "yes", 1: "no", 6: "?", None: "late"}.get(code, f"({code})")
 
-    def check(self, ram: int, otherwise: list[str]) -> dict[str, Any]:
-        """The verdict of `check`, and runs that are paged as `check` has paged them, if it says so."""
-        asked = ["--max-ram", f"{ram // 1024}KiB", "--max-slowdown", "10%", "--format", "json"]
-        ran = run([self.coldframe, "-q", "check", *asked, "--", *self.words], self.folder, 300)
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            ways = way([json.loads(ran.out)["paged"]], ram // 1024 * 1024)
-            otherwise = otherwise if "auto" in ways else ways
-        verdict = {0: "yes", 1: "no", None: "late"}.get(ran.code, f"code {ran.code}")
-        return {"ram_bytes": ram, "verdict": verdict, "way": otherwise, "seconds": self.paged(ram, otherwise)["ram"]}
+    def beside(self, sizes: Sequence[int], found: limit.Limits) -> tuple[float, dict[int, list[limit.Run]]]:
+        """The run time without a limit, and runs with each of these limits, which take turns with it."""
+        plain: list[float] = []
+        runs: dict[int, list[limit.Run]] = {size: [] for size in sizes}
+        for _ in range(ROUNDS):
+            plain.append(self.program.run().seconds)
+            for size, so_far in runs.items():
+                so_far.append(self.program.run(size, found.patience()))
+        return statistics.median(plain), runs
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self, load: bool, five: bool) -> dict[str, Any]:
         """All measurements of the program, and whether they are within their bounds."""
-        # The first run fills caches.
-        self.alone(3)
-        del self.plain[0]
-        seconds, answer = self.answer()
-        self.alone()
-        ram, by, tried = answer["ram_bytes"], answer.get("by"), answer.get("runs", [])
-        ways = way([one for one in tried if one["by"] == by], ram)
-        # Who is recommended all of a program's RAM runs it as it is.
-        unpaged = [run(self.words, self.folder, 60).seconds for _ in range(3)] if by == "plain" else []
-        paged = {"ram": unpaged, "wall": unpaged} if unpaged else self.paged(ram, ways) if ram else {}
-        self.alone()
-        checks = [self.check(int(ram * part), ways) for part in (1.5, 0.5)] if ram else []
-        self.alone()
-        plain = statistics.median(self.plain)
-        times = {key: statistics.median(all) / plain for key, all in paged.items()}
-        off = answer["program_seconds"] / plain - 1
-        good = {key: [key in times and times[key] <= LIMIT + 0.05] for key in ("ram", "wall")}
-        good |= {"takes": [abs(off) <= 0.05], "answer": [seconds <= max(20, 5 * plain)]}
-        for check in checks:
-            within = {one <= LIMIT * plain for one in check["seconds"]}
-            check["outside"] = "noise" if len(within) == 2 else "yes" if True in within else "no"
-        good["check"] = [one["verdict"] == one["outside"] for one in checks if one["outside"] != "noise"]
-        found = {"plain_seconds": plain, "plain_all": self.plain, "takes_seconds": answer["program_seconds"], "off_percent": 100 * off}
-        found |= {"answer_seconds": seconds, "ram_bytes": ram, "by": by, "tried": tried, "way": ways, "seconds": paged, "times": times}
-        return found | {"checks": checks, "good": good, "load": os.getloadavg()[0]}
+        self.program.run()
+        found = limit.measure(self.program, SLOW)
+        sizes = [int(found.fast_bytes * part) for part in CHECKED]
+        with busy(load):
+            answers = [Answer.of(*self.answer()) for _ in range(ANSWERS if five else 1)]
+            said = answers[0]
+            verdicts = {size: self.verdict(size) for size in sizes}
+        plain, runs = self.beside([size for size in (said.limit_bytes, said.paste_bytes, *sizes) if size], found)
+        checks = []
+        for size, verdict in verdicts.items():
+            within = [found.lives(run) and run.seconds <= SLOW * plain for run in runs[size]]
+            outside = "noise" if len(set(within)) == 2 else "yes" if within[0] else "no"
+            checks.append({"limit_bytes": size, "verdict": verdict, "outside": outside, "runs": runs[size]})
+        lived = [run for run in runs.get(said.limit_bytes, []) if found.lives(run)]
+        times = statistics.median(run.seconds for run in lived) / plain if len(lived) == ROUNDS else None
+        killed = sum(not found.lives(run) for run in runs.get(said.paste_bytes, []))
+        share = said.limit_bytes / found.fast_bytes
+        spread = max(one.limit_bytes for one in answers) / max(1, min(one.limit_bytes for one in answers))
+        near = said.lives_bytes is not None and 0.8 <= said.lives_bytes / found.lives_bytes <= 1.2
+        good = {
+            "limit": [OF_FAST[0] <= share <= OF_FAST[1]],
+            "times": [times is not None and times <= SLOW + NOISE],
+            "lives": [near],
+            "paste": [bool(said.paste_bytes) and not killed],
+            "answer": [one.seconds <= max(30, 8 * found.plain_seconds) for one in answers],
+            "check": [check["verdict"] == check["outside"] for check in checks if check["outside"] != "noise"],
+            "takes": [said.takes_seconds is not None and abs(said.takes_seconds / plain - 1) <= NOISE],
+        }
+        if five:
+            good["five"] = [spread <= 1.10]
+        return {
+            "outside": found,
+            "answers": answers,
+            "of_fast": share,
+            "spread": spread if five else None,
+            "plain_seconds": plain,
+            "times": times,
+            "paste_killed": killed,
+            "checks": checks,
+            "runs": [run for all_runs in runs.values() for run in all_runs],
+            "good": good,
+            "load": os.getloadavg()[0],
+        }
 
 
-HEADER = f"{'program':9}{'plain':>7}{'takes':>7}{'off %':>6} {'answer':>7} {'RAM':>9}  {'by':6} {'times':>5} {'check 1.5':>9} {'and 0.5':>7}"
+HEADER = (
+    f"{'program':12} {'plain':>5} {'peak':>5} {'fast':>5} {'lives':>5} {'took':>4} {'limit':>6} {'of fast':>7}"
+    f" {'lives':>5} {'paste':>6} {'answer':>7} check"
+)
+
+
+def mib(size: int | None) -> str:
+    if not size:
+        return "-"
+    return f"{size / limit.MIB:.0f}" if size >= 99.95 * limit.MIB else f"{size / limit.MIB:.1f}"
 
 
 def row(name: str, found: dict[str, Any]) -> str:
     if "error" in found:
-        return textwrap.fill(f"{name:9} {found['error']}", 80, subsequent_indent=" " * 10)
+        return textwrap.fill(f"{name:12} {found['error']}", 80, subsequent_indent=" " * 13)
     mark = {key: " " if all(good) else "!" for key, good in found["good"].items()}
-    line = f"{name:9}{found['plain_seconds']:6.2f}s{found['takes_seconds']:6.2f}s{found['off_percent']:+6.0f}{mark['takes']}"
-    line += f"{found['answer_seconds']:6.1f}s{mark['answer']}"
-    if not found["ram_bytes"]:
-        return f"{line} none is recommended"
-    cells = [one["outside"] if one["outside"] in ("noise", one["verdict"]) else f"{one['verdict']}!{one['outside']}" for one in found["checks"]]
-    return f"{line}{found['ram_bytes'] / 2**20:6.1f}MiB  {found['by'] or '-':6} {found['times']['ram']:5.2f}{mark['ram']}{cells[0]:>9} {cells[1]:>7}"
+    outside: limit.Limits = found["outside"]
+    said: Answer = found["answers"][0]
+    verdicts = [
+        check["verdict"] + ("" if check["outside"] in ("noise", check["verdict"]) else "!") for check in found["checks"]
+    ]
+    line = f"{name:12} {outside.plain_seconds:5.2f} {mib(outside.peak_bytes):>5} {mib(outside.fast_bytes):>5}"
+    line += f" {mib(outside.lives_bytes):>5} {outside.took_seconds:4.0f} {mib(said.limit_bytes):>6}"
+    line += (
+        f" {found['of_fast']:6.2f}{mark['limit']} {mib(said.lives_bytes):>5} {mib(said.paste_bytes):>5}{mark['paste']}"
+    )
+    line += f" {said.seconds:6.1f}{mark['answer']} {' '.join(verdicts)}"
+    return line + (f" {found['spread']:.2f}{mark['five']}" if found["spread"] else "")
 
 
-def summary(rows: list[dict[str, Any]]) -> list[str]:
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     good = {key: [one for row in rows for one in row["good"].get(key, [])] for key in WORDS}
-    return [f"{words}: {sum(good[key])} of {len(good[key])}" for key, words in WORDS.items()]
+    return [f"{words}: {sum(good[key])} of {len(good[key])}" for key, words in WORDS.items() if good[key]]
+
+
+def plain_json(value: Any) -> Any:
+    """What JSON has no word for: classes of figures, and sets."""
+    if isinstance(value, (limit.Limits, limit.Run, Answer)):
+        return dataclasses.asdict(value)
+    return sorted(value)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    lines = (__doc__ or "").splitlines()
+    parser = argparse.ArgumentParser(description=lines[0])
     parser.add_argument("coldframe")
-    parser.add_argument("--only", default=",".join(program.name for program in PROGRAMS), help="names of programs, separated by commas")
+    everything = ",".join(program.name for program in samples.PROGRAMS)
+    parser.add_argument("--only", default=everything, help="names of programs, separated by commas")
+    parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
+    parser.add_argument("--busy", action="store_true", help="one processor is kept busy while coldframe works")
+    parser.add_argument("--five", action="store_true", help="ask five times in a row, and compare the answers")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     asked = parser.parse_args()
-    names, table = asked.only.split(","), asked.format == "table"
-    if unknown := set(names) - {program.name for program in PROGRAMS}:
-        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(program.name for program in PROGRAMS)}")
+    try:
+        chosen = [samples.sized(sample, asked.seed) for sample in samples.find(asked.only)]
+    except ValueError as error:
+        parser.error(f"--only: {error}")
     if not os.access(asked.coldframe, os.X_OK):
         parser.error(f"{asked.coldframe}: no such program; build it (make build)")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    shown = sys.stdout if asked.format == "table" else sys.stderr
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as folder:
-        inputs(folder)
+        try:
+            with limit.MemoryGroup(limit.MIB):
+                samples.inputs(folder, asked.seed)
+        except limit.Failure as failure:
+            sys.exit(f"truth.py: {failure}")
         # This machine's costs are measured before the first answer, and not kept.
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
-        run([os.path.abspath(asked.coldframe), "-q", "doctor", "--calibrate"], folder, 300)
-        print(HEADER, file=sys.stdout if table else sys.stderr, flush=True)
-        for program in (program for program in PROGRAMS if program.name in names):
-            if reason := missing(program, folder):
-                print(f"{program.name}: skipped: {reason}", file=sys.stderr)
+        call([os.path.abspath(asked.coldframe), "-q", "doctor", "--calibrate"], folder)
+        print(HEADER + (" five" if asked.five else ""), file=shown, flush=True)
+        for sample in chosen:
+            if reason := samples.missing(sample, folder):
+                print(f"{sample.name}: skipped: {reason}", file=sys.stderr)
                 continue
             try:
-                rows[program.name] = Bench(asked.coldframe, folder, program.words).measure()
-            except RuntimeError as error:
-                rows[program.name] = {"error": str(error), "good": {key: [False] for key in WORDS if key != "check"}}
-            print(row(program.name, rows[program.name]), file=sys.stdout if table else sys.stderr, flush=True)
-    lines = summary(list(rows.values()))
-    if table:
-        print("", *lines, sep="\n")
+                rows[sample.name] = Bench(asked.coldframe, folder, sample.words).measure(asked.busy, asked.five)
+            except limit.Failure as failure:
+                failed = {key: [False] for key in WORDS if key not in ("check", "five")}
+                rows[sample.name] = {"error": str(failure), "good": failed}
+            print(row(sample.name, rows[sample.name]), file=shown, flush=True)
+    ends = summary(list(rows.values()))
+    ends.append(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, seed {asked.seed}")
+    if any(one.older for found in rows.values() for one in found.get("answers", [])):
+        ends.append("This coldframe says no limit: RAM in all is shown as limit and paste.")
+    if asked.format == "table":
+        print("", *ends, sep="\n")
     else:
-        # A run that failed has no seconds.
-        print(json.dumps({"processors": os.cpu_count(), "summary": lines, "programs": rows}, indent=1).replace("Infinity", "null"))
+        print(json.dumps({"summary": ends, "programs": rows}, indent=1, default=plain_json))
 
 
 if __name__ == "__main__":

@@ -39,3 +39,26 @@ fn a_handful_of_real_programs_does_the_same_in_less_ram() {
     assert_eq!(table.lines().filter(|line| line.contains(" equal ")).count(), here.len(), "{table}");
     eprintln!("{table}");
 }
+
+#[test]
+fn the_search_in_memory_groups_finds_what_a_program_needs() {
+    if !have(&[("python3", "python3")]) {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() || !Path::new("/sys/fs/cgroup").is_dir() {
+        return skip("memory groups need root");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts/limit.py");
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).args(["--format", "json", "--", "python3", "-c", "len(b'x' * (48 << 20))"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let size = |name: &str| found[name].as_u64().unwrap();
+    let sizes = ["lives_bytes", "fast_bytes", "peak_bytes"].map(size);
+    assert!(48 << 20 <= sizes[0] && sizes[2] < 80 << 20, "{sizes:?}");
+    assert!(sizes.is_sorted(), "{sizes:?}");
+    let runs = found["runs"].as_array().unwrap();
+    let small = runs.iter().filter(|run| run["limit_bytes"].as_u64().is_some_and(|limit| limit < 48 << 20));
+    assert!(small.clone().count() > 0 && small.into_iter().all(|run| run["code"] != 0), "{runs:?}");
+}
