@@ -16,6 +16,7 @@ use super::plan::{Course, Plan};
 use super::rules::{REPEATS, REPEATS_NEAR, SHORT};
 use super::trial::{Outcome, Trial};
 use crate::listener::Listener;
+use crate::predict::curve::round_limit;
 use crate::predict::question::Limits;
 use crate::run::runs::{By, GroupUse, Runs, Way};
 use crate::run::runtime::Runtime;
@@ -87,7 +88,7 @@ impl Plan for InGroup {
 
     fn decide(&self, course: &mut Course) -> Result<Fit, Trial> {
         let mut fitting = Fitting { plan: self, course, remarks: Vec::new() };
-        let peak = rounded(fitting.peak());
+        let peak = round_limit(fitting.peak());
         if peak == 0 {
             return Ok(Fit { remarks: vec!["its group's peak is not known".into()], ..Fit::default() });
         }
@@ -248,7 +249,9 @@ impl Fitting<'_, '_> {
                 Some(true) => return Ok(Some(ram)),
                 // Its peak without a limit is no run in a limit.
                 None => return Ok(None),
-                Some(false) => ram = rounded((ram as f64 * if all { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64),
+                Some(false) => {
+                    ram = round_limit((ram as f64 * if all { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64)
+                }
             }
         }
         Ok(None)
@@ -261,7 +264,7 @@ impl Fitting<'_, '_> {
         }
         let mut good = None;
         for part in SWAPPED {
-            let ram = rounded((top as f64 * part) as u64);
+            let ram = round_limit((top as f64 * part) as u64);
             match self.measure(&self.cold(way, ram))? {
                 Some(true) => good = Some(ram),
                 _ => break,
@@ -280,7 +283,7 @@ impl Fitting<'_, '_> {
             let runs = self.course.runs();
             let dead = runs.kinds().into_iter().filter(|(known, runs)| known == way && runs.failed.is_some());
             let dead = dead.filter_map(|(_, runs)| runs.ram_bytes).max().unwrap_or(0);
-            let ram = rounded((alive + dead) / 2);
+            let ram = round_limit((alive + dead) / 2);
             if close(alive, dead)
                 || ram >= alive
                 || ram <= dead
@@ -310,7 +313,7 @@ impl Fitting<'_, '_> {
     fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<Option<(Way, u64)>, Trial> {
         let used = self.course.runs().of(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
         let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(None) };
-        let (way, ram) = (Way { setting: Some(setting), ..way.clone() }, rounded(ram));
+        let (way, ram) = (Way { setting: Some(setting), ..way.clone() }, round_limit(ram));
         Ok(self.measure(&self.cold(&way, ram))?.filter(|good| *good).map(|_| (way, ram)))
     }
 
@@ -322,7 +325,7 @@ impl Fitting<'_, '_> {
             return Ok(None);
         }
         let (mut good, mut bad) = (None, 0);
-        let mut ram = rounded(fast - files / 4 * 3);
+        let mut ram = round_limit(fast - files / 4 * 3);
         for _ in 0..REPEATS {
             if ram <= bad || good.is_some_and(|good| ram >= good || close(good, bad)) {
                 break;
@@ -332,7 +335,7 @@ impl Fitting<'_, '_> {
                 Some(false) => bad = ram,
                 None => break,
             }
-            ram = rounded((good.unwrap_or(fast) + bad.max(fast - files)) / 2);
+            ram = round_limit((good.unwrap_or(fast) + bad.max(fast - files)) / 2);
         }
         Ok(good)
     }
@@ -341,12 +344,6 @@ impl Fitting<'_, '_> {
         let why = if self.course.runs().signal() { "a signal came" } else { "no time was left" };
         self.remarks.push(format!("{what}: {why}"));
     }
-}
-
-/// A size that people can write down: MiB from 16 MiB on, else quarters of one, rounded up.
-pub fn rounded(bytes: u64) -> u64 {
-    let unit = if bytes >= 16 << 20 { 1 << 20 } else { 256 << 10 };
-    bytes.div_ceil(unit) * unit
 }
 
 fn close(good: u64, bad: u64) -> bool {
@@ -384,15 +381,15 @@ impl Bisection {
         }
         let middle = (top + self.bad) / 2;
         let part = |ram: u64, part: f64| (ram as f64 * part) as u64;
-        let guess = self.guess.map_or(part(self.peak, 0.75), rounded);
+        let guess = self.guess.map_or(part(self.peak, 0.75), round_limit);
         let next = match (self.bad, self.good) {
             (0, None) => guess,
-            (0, Some(good)) if good == rounded(guess) => part(good, BELOW.0),
+            (0, Some(good)) if good == round_limit(guess) => part(good, BELOW.0),
             (0, Some(good)) => part(good, BELOW.1),
-            (bad, None) if self.guess.is_some() && bad == rounded(guess) => part(bad, ABOVE).min(middle),
+            (bad, None) if self.guess.is_some() && bad == round_limit(guess) => part(bad, ABOVE).min(middle),
             _ => middle,
         };
-        let next = rounded(next);
+        let next = round_limit(next);
         let next = if next < top { next } else { top - if top > 16 << 20 { 1 << 20 } else { 256 << 10 } };
         (next > self.bad && next < top).then_some(next)
     }

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Clock, Evidence, Judgement, Lack};
-use super::fit::{rounded, Fit};
+use super::fit::Fit;
 use super::log::RunLog;
 use crate::predict::common::{origin, program};
+use crate::predict::curve::round_limit;
 use crate::predict::kinds::Answer;
 use crate::predict::question::Limits;
 use crate::run::program::is_root;
@@ -138,7 +139,7 @@ impl LimitAnswer {
                 lives_bytes: lives,
                 dies_bytes: dies.filter(|ram| lives.is_none_or(|lives| *ram < lives)).max(),
                 warm_bytes: fit.warm.filter(|warm| recommended.is_some_and(|ram| (*warm as f64) < WARM * ram as f64)),
-                paste_bytes: recommended.map(|ram| rounded((ram as f64 * (1.0 + MARGIN)) as u64)),
+                paste_bytes: recommended.map(|ram| round_limit((ram as f64 * (1.0 + MARGIN)) as u64)),
                 margin_percent: 100.0 * MARGIN,
                 at_recommended,
                 sizes_itself,

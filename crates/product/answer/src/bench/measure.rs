@@ -80,16 +80,23 @@ pub fn measure(
 ) -> Result<Answered, AnswerError> {
     let streams = Streams::new()?;
     let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
-    if !limits.once && limits.time.is_none() && ready(Some(SwapKind::None)).is_ok() {
-        return measuring.in_group();
-    }
+    let why = match ready(Some(SwapKind::None)) {
+        _ if limits.once => "it ran once".into(),
+        _ if limits.time.is_some() => "it was ended after --for".into(),
+        Ok(_) => return measuring.in_group(),
+        Err(why) => why.to_string(),
+    };
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
     // answer's time.
     let answered = match pageable(command).map(|()| Machine::known(listener)) {
         Ok(machine) => Measuring { began: Instant::now(), ..measuring }.recorded(&machine?),
         Err(why) => measuring.watched(&why.to_string()),
     };
-    answered.map_err(|error| match error {
+    let estimated = |answered: Answered| {
+        let estimate = format!("limits are estimated, not measured in a memory group: {why}");
+        Answered { remarks: [vec![estimate], answered.remarks].concat(), ..answered }
+    };
+    answered.map(estimated).map_err(|error| match error {
         AnswerError::Failed(status) => AnswerError::new(code(status), error.to_string()),
         error => error,
     })

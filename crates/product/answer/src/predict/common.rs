@@ -7,7 +7,7 @@ use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::predict::curve::{round_up, Point};
+use crate::predict::curve::{round_limit, Point};
 use crate::predict::measured::Measurements;
 use crate::predict::not_paged::NotPaged;
 use crate::run::program::is_root;
@@ -53,9 +53,9 @@ pub struct Common {
     /// The most managed memory of all processes at one time. What a forked child only reads is there once.
     #[serde(default)]
     pub together_bytes: u64,
-    /// RAM, in the form of `run --ram`, with which no page is evicted.
+    /// The limit with which no page is evicted. All sizes but those of kinds of memory are limits: of all its memory.
     pub needed_bytes: u64,
-    /// The advised RAM, in the form of `run --ram`: for paged memory.
+    /// The advised limit.
     pub ram_bytes: Option<u64>,
     /// A size of RAM whose cost was wanted (`--ram`): the curve has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,9 +117,30 @@ impl Common {
         }
         let size = human_size(self.managed_bytes - peak);
         self.notes.push(format!("{size} of heap were read and never written, which takes no RAM without a pager"));
-        let needed = round_up((self.needed_bytes as f64 * part) as u64).max(FRAMES_MIN as u64 * PAGE);
+        let heap = self.needed_bytes.saturating_sub(self.not_paged_bytes) as f64;
+        let needed = round_limit((heap * part) as u64 + self.not_paged_bytes).max(FRAMES_MIN as u64 * PAGE);
         (self.managed_bytes, self.together_bytes, self.needed_bytes) = (peak, peak, needed);
         self.ram_bytes = self.ram_bytes.filter(|ram| *ram <= needed);
+    }
+
+    /// Sizes for the heap become limits: memory that is not paged is in them, too.
+    pub(crate) fn into_limits(self) -> Common {
+        let rest = self.not_paged_bytes;
+        let limit = |heap: u64| round_limit(heap + rest);
+        let mut curve = self.curve;
+        for point in &mut curve {
+            (point.ram_bytes, point.together_bytes) = (limit(point.ram_bytes), limit(point.together_bytes));
+        }
+        curve.dedup_by_key(|point| point.ram_bytes);
+        Common {
+            needed_bytes: limit(self.needed_bytes),
+            ram_bytes: self.ram_bytes.map(limit),
+            given_ram_bytes: self.given_ram_bytes.map(limit),
+            thrash_bytes: self.thrash_bytes.map(limit),
+            covered_bytes: limit(self.covered_bytes),
+            curve,
+            ..self
+        }
     }
 
     /// From a prediction and from measured runs.
@@ -158,7 +179,7 @@ impl Common {
 
     /// RAM in all of a run with this size: with what is not paged, and of all processes.
     pub fn in_all(&self, ram: u64) -> u64 {
-        self.together(ram).max(ram) + self.not_paged_bytes
+        ram
     }
 
     /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.

@@ -319,6 +319,12 @@ pub(crate) fn round_up(bytes: u64) -> u64 {
     bytes.next_multiple_of(step(bytes as f64))
 }
 
+/// A limit that people can write down: MiB from 16 MiB on, else quarters of one, rounded up.
+pub fn round_limit(bytes: u64) -> u64 {
+    let unit = if bytes >= 16 << 20 { 1 << 20 } else { 256 << 10 };
+    bytes.div_ceil(unit) * unit
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

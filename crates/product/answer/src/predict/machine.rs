@@ -82,10 +82,12 @@ pub fn recorded(trace: &Path, limits: &Limits, listener: &dyn Listener) -> Resul
 /// The run time of a recorded program, by RAM.
 pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, AnswerError> {
     let rows = &reading.rows;
+    let limits = question.limits.for_heap(rows.facts.not_paged_bytes);
+    let question = &Question { limits, ..question.clone() };
     let curve = Curve::find(rows, question)?;
     let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve);
     let ram = answer.common.ram_bytes.unwrap_or(answer.common.needed_bytes / 2);
     answer.memory_use = Some(MemoryUse::of(rows, &question.pager, ram)?);
     answer.in_one_budget(rows);
-    Ok(answer)
+    Ok(answer.into_limits())
 }

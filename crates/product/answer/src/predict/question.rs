@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use coldframe_recording::plan::Pager;
+use coldframe_recording::plan::{Pager, FRAMES_MIN};
+use coldframe_recording::span::PAGE;
 use coldframe_sheet::here::Here;
 use coldframe_store::heat::{heat_of, Heat};
 use coldframe_store::{Provenance, Reader};
@@ -62,7 +63,7 @@ pub struct Question {
 pub struct Limits {
     /// The longest extra run time, as a part of the stand-alone time.
     pub slowdown: f64,
-    /// A size of RAM whose cost the answer says, too.
+    /// A limit whose cost the answer says, too.
     pub ram: Option<u64>,
     /// The program is ended, or the watching of a process ends, after this time.
     pub time: Option<Duration>,
@@ -84,6 +85,12 @@ impl Limits {
     /// The longest good run of a program that takes so many seconds alone.
     pub(crate) fn longest(&self, alone: f64) -> f64 {
         alone + (self.slowdown * alone).max(UNNOTICED)
+    }
+
+    /// The same about the heap of a program that has so much other memory: the size that was given is a limit.
+    pub(crate) fn for_heap(self, rest: u64) -> Limits {
+        let least = FRAMES_MIN as u64 * PAGE;
+        Limits { ram: self.ram.map(|limit| limit.saturating_sub(rest).max(least)), ..self }
     }
 
     /// With this slowdown, if there is one.

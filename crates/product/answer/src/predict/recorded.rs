@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::predict::common::{program, Common};
-use crate::predict::curve::{round_up, Curve, Point};
+use crate::predict::curve::{round_limit, round_up, Curve, Point};
 use crate::predict::memory_use::MemoryUse;
 use crate::predict::question::Question;
 use crate::predict::rows::Rows;
@@ -122,6 +122,16 @@ impl Recorded {
             common.curve.insert(place, Point { ram_bytes, ..common.curve[place] });
             common.curve.dedup_by_key(|point| point.ram_bytes);
         }
+    }
+
+    /// Its sizes as limits.
+    pub(crate) fn into_limits(self) -> Recorded {
+        let rest = self.common.not_paged_bytes;
+        let kernel = self.kernel.map(|mut kernel| {
+            kernel.curve.iter_mut().for_each(|size| size.ram_bytes = round_limit(size.ram_bytes + rest));
+            kernel
+        });
+        Recorded { kernel, common: self.common.into_limits(), ..self }
     }
 
     /// The assumptions of the answer, the most important first.

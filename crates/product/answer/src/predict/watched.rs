@@ -87,7 +87,7 @@ impl Watched {
         let livable = full.seconds + (THRASHES - 1.0) * base;
         let least = known().take_while(|point| point.seconds <= livable).last().copied();
         let thrashes = known().any(|point| point.seconds > livable);
-        let given = question.given(watched);
+        let given = question.limits.for_heap(watched.rest_bytes).ram;
         if let Some(ram) = given {
             curve.push(point(watched, own, price, split, ram / PAGE));
             curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
@@ -124,17 +124,11 @@ impl Watched {
                 how_sure: rests_on(watched, question, price, split),
                 curve,
                 ..Common::new()
-            },
+            }
+            .into_limits(),
         }
     }
 }
-
-impl BitsQuestion {
-    /// The size of RAM whose cost was wanted. Of a process that runs it is a limit, for all of its memory.
-    fn given(&self, watched: &Bits) -> Option<u64> {
-        let rest = self.process.map_or(0, |_| watched.rest_bytes);
-        self.limits.ram.map(|ram| ram.saturating_sub(rest).max(FRAMES_MIN as u64 * PAGE))
-    }
 }
 
 impl Watched {
@@ -311,7 +305,8 @@ mod tests {
             let question = BitsQuestion { process, limits, ..question() };
             Watched::of(&Bits { rest_bytes, ..watched() }, &question).common.given_ram_bytes.unwrap() / PAGE
         };
-        assert_eq!((of(None), of(Some(7))), (9000, 8000));
+        // Rounded up to a whole MiB.
+        assert_eq!((of(None), of(Some(7))), (9216, 9216));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The answer about this machine: run time by RAM.
 
-use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
+use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, section, table, Row, Unit};
@@ -57,13 +57,13 @@ pub fn sure(answer: &Answer) -> String {
 
 /// Every size, folded.
 pub fn sizes(answer: &Answer) -> String {
-    let rows: Vec<Row> = answer.curve.iter().map(|size| (String::new(), cells(answer, size))).collect();
-    let heads = ["--ram", "in all", "run time", "from", "to", "pages from disk", "pages written", "first touches"];
+    let rows: Vec<Row> = answer.curve.iter().map(|size| (String::new(), cells(size))).collect();
+    let heads = ["limit", "run time", "from", "to", "pages from disk", "pages written", "first touches"];
     folded("All sizes", &table(&heads, &rows))
 }
 
 fn headline(answer: &Answer) -> String {
-    let (alone, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
+    let (alone, all) = (human_seconds(answer.program_seconds), human_size(answer.needed_bytes));
     let program = escape(&answer.program);
     if let (Some(bytes), Some(By::Plain)) = (answer.ram_bytes, answer.by) {
         let (ram, percent) = (human_size(answer.in_all(bytes)), answer.slowdown_percent);
@@ -74,11 +74,9 @@ fn headline(answer: &Answer) -> String {
     match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
         Some(size) => {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
-            let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
-                true => format!(
-                    "With {ram} of RAM for its data instead of {heap}, {program} takes {time} instead of {alone}."
-                ),
-                false => format!("{program} needs {ram} of RAM for its data: with less it takes too long."),
+            let text = match size.ram_bytes < answer.needed_bytes {
+                true => format!("With {ram} of RAM instead of {all}, {program} takes {time} instead of {alone}."),
+                false => format!("{program} needs {ram} of RAM."),
             };
             format!("<h1 id=\"answer\" data-ram=\"{}\">{text}</h1>", size.ram_bytes)
         }
@@ -95,18 +93,13 @@ fn command(answer: &Answer) -> String {
     let run = match (Paste::new(answer), answer.ram_bytes) {
         (Some(Paste { options, sudo, user }), Some(ram)) => format!(
             "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For \
-             systemd, compose and Kubernetes, with all that is not paged</summary><pre \
+             systemd, compose and Kubernetes</summary><pre \
              class=\"copy\">{}</pre></details>",
             limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
         ),
         _ => format!("<p><code class=\"copy\">{words}</code></p>"),
     };
-    match answer.not_paged_bytes {
-        0 => run,
-        bytes => {
-            run + &note(&format!("On top: {} for code, stacks and libraries, which are not paged.", human_size(bytes)))
-        }
-    }
+    run
 }
 
 fn chart(answer: &Answer) -> Chart<'static> {
@@ -134,7 +127,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
     let advised = answer.ram_bytes.and_then(|ram| answer.known(ram));
     Chart {
         title: "Run time by RAM on this machine",
-        x: "RAM for what is paged",
+        x: "limit",
         unit: Unit::Seconds,
         log_y: Chart::wide(&lines),
         lines,
@@ -164,10 +157,9 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
     Point { x: size.ram_bytes as f64, y: size.seconds, span, path: String::new(), label }
 }
 
-fn cells(answer: &Answer, size: &Size) -> Vec<String> {
+fn cells(size: &Size) -> Vec<String> {
     vec![
-        ram_size(size.ram_bytes),
-        human_size(size.ram_bytes + answer.not_paged_bytes),
+        human_size(size.ram_bytes),
         human_seconds(size.seconds),
         human_seconds(size.seconds_low),
         size.seconds_high.map_or("not known".into(), human_seconds),

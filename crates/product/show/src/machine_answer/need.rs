@@ -7,14 +7,14 @@ use coldframe_sheet::quantity::{human_seconds, human_size};
 pub(super) fn needs(answer: &Answer) -> String {
     let (heap, rest) = (answer.managed_bytes.max(answer.together_bytes), answer.not_paged_bytes);
     let of_heap = match (answer.processes, answer.recorded()) {
-        (2.., Some(_)) => format!("of heap at one time (the largest process {})", human_size(answer.managed_bytes)),
-        _ => "of heap".into(),
+        (2.., Some(_)) => format!(" at one time (the largest process {})", human_size(answer.managed_bytes)),
+        _ => String::new(),
     };
     let parts = match rest {
-        0 => format!("{of_heap}; memory that is not paged comes on top"),
+        0 => format!("of heap{of_heap}; its other memory is not known"),
         rest => {
             let kinds = answer.not_paged.as_ref().filter(|_| 10 * rest > heap + rest).map_or(String::new(), kinds);
-            format!("{} {of_heap}, {} not paged{kinds}", human_size(heap), human_size(rest))
+            format!("heap {}{of_heap}, the rest {}{kinds}", human_size(heap), human_size(rest))
         }
     };
     let joint = if rest == 0 { " " } else { ": " };

@@ -1,7 +1,7 @@
 //! Sizes of RAM and their times: the table, the size that was given, and the one below which it thrashes.
 
 use coldframe_answer::{Answer, By, Known};
-use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
+use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
 use crate::text::width;
 
@@ -29,14 +29,13 @@ pub(super) fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
 }
 
 /// The columns of the table, the least important last, and their widths.
-const COLUMNS: [(&str, usize); 6] =
-    [("--ram", 10), ("run time", 24), ("", 9), ("times", 5), ("in all", 8), ("page reads", 10)];
+const COLUMNS: [(&str, usize); 5] = [("limit", 10), ("run time", 24), ("", 9), ("times", 5), ("page reads", 10)];
 
 /// A line for each size; on a narrow page without the last columns.
 pub(super) fn table(answer: &Answer, sizes: &[Known]) -> String {
     let room = |count: usize| COLUMNS[..count].iter().map(|(_, width)| width + 2).sum::<usize>() + 2;
     let count = (1..=COLUMNS.len()).rev().find(|count| room(*count) <= width()).unwrap_or(1);
-    let line = |mark: &str, cells: [String; 6]| {
+    let line = |mark: &str, cells: [String; 5]| {
         let cells = cells.iter().zip(COLUMNS).take(count);
         mark.to_string() + &cells.map(|(cell, (_, width))| format!("  {cell:>width$}")).collect::<String>() + "\n"
     };
@@ -46,11 +45,10 @@ pub(super) fn table(answer: &Answer, sizes: &[Known]) -> String {
         let mark = if Some(known.ram_bytes) == answer.ram_bytes { "*" } else { " " };
         let more = if known.more { "over " } else { "" };
         let cells = [
-            ram_size(known.ram_bytes),
+            human_size(known.ram_bytes),
             format!("{more}{} ({})", human_seconds(known.seconds), range(known)),
             how(known, answer.by == Some(By::Kernel)).into(),
             format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
-            human_size(known.together_bytes.max(known.ram_bytes) + answer.not_paged_bytes),
             human_count(known.page_reads),
         ];
         out += &line(mark, cells);
@@ -71,12 +69,12 @@ fn how(known: &Known, by_kernel: bool) -> &'static str {
 /// What the RAM costs that was given as `--ram`.
 pub(super) fn with_given_ram(answer: &Answer) -> String {
     let Some(known) = answer.given_ram_bytes.and_then(|ram| answer.known(ram)) else { return String::new() };
-    let (ram, times) = (ram_size(known.ram_bytes), known.seconds / answer.program_seconds.max(1e-9));
+    let (ram, times) = (human_size(known.ram_bytes), known.seconds / answer.program_seconds.max(1e-9));
     let time = match known.more {
         false => format!("{} ({})", human_seconds(known.seconds), range(&known)),
         true => format!("over {}", human_seconds(known.seconds)),
     };
-    format!(" With --ram {ram} it takes {time}, {times:.*} times as long.", if times < 10.0 { 2 } else { 0 })
+    format!(" With {ram} it takes {time}, {times:.*} times as long.", if times < 10.0 { 2 } else { 0 })
 }
 
 /// Times the least time from which on the most of a range says all.
@@ -107,9 +105,9 @@ pub(super) fn thrashes(answer: &Answer) -> String {
     let lowest = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
     let sentence = match (answer.thrash_bytes, lowest) {
         (Some(bytes), _) if bytes > answer.covered_bytes => {
-            format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes))
+            format!("Thrashes below {}: takes more than twice as long.", human_size(bytes))
         }
-        (None, Some(lowest)) => format!("Does not thrash with --ram {} or more.", ram_size(lowest.ram_bytes)),
+        (None, Some(lowest)) => format!("Does not thrash with {} or more.", human_size(lowest.ram_bytes)),
         _ => String::new(),
     };
     (sentence + &unknown).trim_start().into()
