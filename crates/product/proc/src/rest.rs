@@ -20,8 +20,8 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Of some processes. A file that several have mapped is there once, and the pages of each are all its own. `without`: words in paths of files that do not
-    /// count.
+    /// Of some processes. A file that several have mapped is there once, and the pages of each are all its own.
+    /// `without`: words in paths of files that do not count.
     pub fn of(processes: &[u32], without: &[&str]) -> Rest {
         let mut rest = Rest::default();
         for process in processes {
@@ -97,7 +97,11 @@ Rss:                  16 kB
         assert_eq!([model.mapped, model.resident, model.referenced].map(kib), [1088, 1024, 700]);
         assert_eq!(kib(rest.sum()), 2 * 30 + 410 + 32 + 40 + 1024);
         // Five workers that use one shared memory have it once.
-        let shared = "7f00-7f01 rw-s 00000000 00:01 77                         /dev/zero (deleted)\nRss: 65536 kB\nPss: 13107 kB\n";
+        let shared = "\
+7f00-7f01 rw-s 00000000 00:01 77                         /dev/zero (deleted)
+Rss:               65536 kB
+Pss:               13107 kB
+";
         let mut workers = Rest::default();
         (0..5).for_each(|_| workers.add(&mappings(shared), &[]));
         assert_eq!(kib(workers.shared), 65_535);

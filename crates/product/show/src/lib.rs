@@ -20,7 +20,6 @@ mod limits;
 pub mod machine_answer;
 pub mod parked;
 pub mod plot;
-mod process_answer;
 pub mod recording;
 pub mod run;
 pub mod squeezed;

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use coldframe_answer::Answer;
 
-use crate::process_answer;
 use crate::text::paragraph;
 
 pub(crate) mod files;
 pub(crate) mod memory_use;
-pub(crate) mod need;
+mod need;
 pub(crate) mod paste;
+mod process;
 mod recommendation;
 pub(crate) mod sizes;
 
@@ -34,7 +34,7 @@ const LINES: usize = 18;
 pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
     let running = answer.watched().and_then(|watched| Some((watched, watched.since_start.as_ref()?)));
     if let Some((watched, since_start)) = running {
-        return process_answer::words(answer, watched, since_start, report) + more;
+        return process::words(answer, watched, since_start, report) + more;
     }
     let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
     let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));

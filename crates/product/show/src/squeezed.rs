@@ -24,7 +24,7 @@ pub fn step(step: &Step) -> String {
 /// All of it.
 pub fn words(squeezed: &Squeezed) -> String {
     let what = format!(
-        "{}: {} of {} ({} in use by {}, without cached files that nobody maps)",
+        "{}: {} of {} ({} in use by {}, besides cached files)",
         squeezed.name,
         squeezed.cgroup.file,
         squeezed.cgroup.folder,
@@ -109,4 +109,48 @@ const CURVE: [Column<Step>; 5] = [
 /// For `--export`.
 pub fn exported(squeezed: &Squeezed) -> Exported {
     Exported::new(&squeezed.name, words(squeezed), &CURVE, &squeezed.steps, squeezed)
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_answer::service::squeeze::Cgroup;
+
+    use super::*;
+
+    #[test]
+    fn a_hard_limit_holds_what_the_group_was_charged_at_most_and_a_tenth_more() {
+        let step = |limit_bytes, mib: u64| Step {
+            limit_bytes,
+            in_ram_bytes: mib << 20,
+            swapped_bytes: 0,
+            pages_back_per_second: 0.0,
+            stalled_percent: 0.1,
+        };
+        let squeezed = Squeezed {
+            schema_version: 1,
+            version: "0",
+            name: "a.service".into(),
+            cgroup: Cgroup { version: 2, folder: "/sys/fs/cgroup/a.service".into(), file: "memory.high" },
+            processes: 3,
+            in_use_bytes: 60 << 20,
+            peak_bytes: 200 << 20,
+            least_bytes: 1 << 20,
+            max_stall_percent: 5.0,
+            watch_seconds: 10.0,
+            stall_of_others: false,
+            steps: vec![step(None, 60), step(Some(40 << 20), 40)],
+            end: Some(End::Stall),
+            compressed_bytes: 0,
+            restored: true,
+            advised_bytes: Some(40 << 20),
+            before_bytes: 60 << 20,
+            others: None,
+        };
+        let text = words(&squeezed);
+        assert!(text.contains("mem_limit: 220m, mem_reservation: 40m"), "{text}");
+        assert!(text.contains("MemoryMax=220M MemoryHigh=40M"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let unknown = words(&Squeezed { peak_bytes: 0, ..squeezed });
+        assert!(unknown.contains("limits: {memory: 66Mi}"), "{unknown}");
+    }
 }

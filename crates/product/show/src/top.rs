@@ -66,7 +66,8 @@ pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
     let text = headings.len() - 4;
     let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
     format!(
-        "{}, process {} of {}, {} of them\n{}\nPaged memory in RAM: {} of at most {}\ndisk {per}: {} read, {} written; pages out {per}: {}\n",
+        "{}, process {} of {}, {} of them\n{}\nPaged memory in RAM: {} of at most {}\ndisk {per}: {} read, {} written; \
+         pages out {per}: {}\n",
         newest.program,
         newest.process,
         newest.user,

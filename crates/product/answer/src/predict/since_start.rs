@@ -12,7 +12,8 @@ const CONTAINER: usize = 12;
 /// The most RAM of a process and its descendants since its start.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SinceStart {
-    /// What its processes have, and what each of them has had more at its own peak, which may not have been at one time.
+    /// What its processes have, and what each of them has had more at its own peak; all of it may not have been at one
+    /// time.
     pub processes_bytes: u64,
     /// The most that its memory group was charged, if it has one for itself.
     pub group_bytes: Option<u64>,

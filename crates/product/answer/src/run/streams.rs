@@ -1,5 +1,5 @@
-//! The standard streams of a program that is run several times: each run reads the same input, its output is shown once,
-//! whoever asks first, and compared afterwards.
+//! The standard streams of a program that is run several times: each run reads the same input, its output is shown
+//! once, whoever asks first, and compared afterwards.
 //!
 //! ```text
 //!   stdin   a file: each run opens it at the same place     a pipe: read once, kept in a file without a name

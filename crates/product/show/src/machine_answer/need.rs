@@ -39,7 +39,7 @@ fn alone(answer: &Answer) -> String {
 }
 
 /// The kinds of what is not paged that are a tenth of all of it or more.
-pub(crate) fn kinds(not_paged: &NotPaged) -> String {
+pub(super) fn kinds(not_paged: &NotPaged) -> String {
     let named = [
         ("mapped files {}", not_paged.files_bytes),
         ("shared memory {}", not_paged.shared_bytes),

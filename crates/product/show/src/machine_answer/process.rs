@@ -7,16 +7,16 @@ use std::path::Path;
 use coldframe_answer::{Answer, Point, SinceStart, Watched};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 
+use super::files::files;
+use super::need::kinds;
 use crate::limits::limits;
-use crate::machine_answer::files::files;
-use crate::machine_answer::need::kinds;
 use crate::text::paragraph;
 
 /// Sizes in the table.
 const ROWS: usize = 5;
 
 /// All of it. `report`: the page, if there is one.
-pub(crate) fn words(answer: &Answer, watched: &Watched, since_start: &SinceStart, report: Option<&Path>) -> String {
+pub(super) fn words(answer: &Answer, watched: &Watched, since_start: &SinceStart, report: Option<&Path>) -> String {
     let mut out = has(answer, watched, since_start);
     if watched.works() {
         out += &table(answer, watched);
