@@ -129,7 +129,6 @@ impl Watched {
         }
     }
 }
-}
 
 impl Watched {
     /// Whether it worked enough to say what it needs.
