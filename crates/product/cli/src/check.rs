@@ -3,22 +3,20 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use coldframe_answer::bench::check::{check, Check};
 use coldframe_answer::run::program::{line, Executable};
 use coldframe_answer::Need;
-use coldframe_show::export::{self, Exported, FileForm};
-use coldframe_show::html::Page;
+use coldframe_show::export::{self, Exported};
 use coldframe_show::verdict_answer;
 
 use crate::failure::Failure;
-use crate::flags::{percent, size, time, Form};
+use crate::flags::{percent, ram_size, Form};
 use crate::output;
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
-/// The exit code if answers from referenced bits are on both sides of the limit.
+/// The exit code if too little was seen.
 const CANNOT_TELL: u8 = 6;
 
 /// Say yes or no: does a program keep within so much RAM?
@@ -29,43 +27,34 @@ Examples:
   coldframe check --write-baseline need.json -- ./tests
   coldframe check --baseline need.json --export check.md --export check.xml -- ./tests
 
-With --max-ram the program is run alone and in that RAM, by our pager or the kernel, and both again while the times \
-are \
-near the limit: yes means that it is at most --max-slowdown (10 %) slower. Of several processes all together get \
-that RAM.
---need, --baseline and --write-baseline record it as `coldframe -- PROGRAM` does. Its need is the least RAM for its \
-heap \
-with which it is fast enough: not memory that was allocated and not touched, no page cache, no code. \
-If a need is over the limit, the program is recorded twice more, and the median counts.
-Where nobody can page it here, its pages' referenced bits are watched three times: coarser, and the answer says how \
-much.
---baseline also takes the program's own time and the costs of paging from that file, so that a slower or busier \
-machine \
-changes nothing. Without --max-ram, the limit is then the baseline's number and 2 %.
+With --max-ram the program runs in a memory group with that limit, as in a container of that size: all that the kernel \
+charges counts (heap, stacks, code, mapped files, tmpfs, shared memory once, page tables), there is no swap, and files \
+that it maps are read from the disk. It runs in turn without and in the limit. No: it is killed, ends otherwise, or is \
+over --max-slowdown (10 %) slower. Of several processes all together have that limit.
+--write-baseline writes the peaks of its group and of its heap; with --baseline, growth by more than 2 % and 1 MiB is a \
+no. They are counted, so load on the machine changes nothing.
+Groups need root, or a group of this user (`systemd-run --user --scope`). Where none can be made, the verdict is \
+estimated from what the program had in RAM.
 
 The answer is on stderr if stdout is no terminal: stdout is the program's, once.
 
-Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
-cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 6 cannot tell: answers from \
-referenced bits are on both sides of \
-the limit; 126, 127 as in shells.")]
+Exit codes: 0 yes; 1 no; 2 usage; 3 the program failed, or the baseline is none; 4 the program or the swap cannot be \
+run so, or no peak can be measured; 5 a file cannot be read or written; 6 cannot tell: too little was seen, or it is \
+only estimated; 126, 127 as in shells.")]
 pub struct Args {
-    /// Most RAM for the program's heap.
-    #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
+    /// Limit of the container.
+    #[arg(long, value_name = "SIZE", value_parser = ram_size, allow_hyphen_values = true)]
     max_ram: Option<u64>,
-    /// Largest slowdown, in percent of the program's stand-alone time [default: 10%].
+    /// Largest slowdown, in percent of the time without a limit [default: 10%].
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     max_slowdown: Option<f64>,
-    /// The program's stand-alone time, if it is known better than from a recording.
-    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
-    program_time: Option<Duration>,
-    /// What the program needed earlier: say what grew since then, and measure with that machine's costs.
+    /// Swap that there will be, made for the runs as by `run --swap`: zram, zswap:FILE or FILE [default: none].
+    #[arg(long, value_name = "SWAP", requires = "max_ram")]
+    swap: Option<String>,
+    /// What the program took earlier: say what grew since then.
     #[arg(long, value_name = "NEED.json")]
     baseline: Option<PathBuf>,
-    /// Say what the program needs, too: it is recorded for that.
-    #[arg(long)]
-    need: bool,
-    /// Write what the program needs to this file, as the median of three recordings.
+    /// Write what the program takes to this file: the larger peaks of two runs.
     #[arg(long, value_name = "NEED.json")]
     write_baseline: Option<PathBuf>,
     /// Write the answer to this file, too; its suffix says the form: json, csv, md, html, prom, or xml (JUnit). May
@@ -96,20 +85,18 @@ impl Verb<Failure> for Args {
             command: &Executable::find(&self.command)?,
             max_ram: self.max_ram,
             slowdown: self.max_slowdown.map(|percent| percent / 100.0),
-            seconds: self.program_time.map(|time| time.as_secs_f64()),
+            swap: self.swap.as_deref(),
             baseline: name.as_deref().zip(before.as_ref()),
             writes_baseline: self.write_baseline.is_some(),
-            // The page is about a recording.
-            need: self.need || exports.iter().any(|file| file.form == FileForm::Page),
         };
         self.form.keep_apart()?;
         let done = check(&question, &Terminal::new(quiet))?;
-        if let (Some(file), Some((need, _))) = (&self.write_baseline, &done.need) {
+        if let (Some(file), Some(need)) = (&self.write_baseline, &done.need) {
             output::file(file, &output::json(need))?;
         }
         self.form.print_beside(&done.verdict, || verdict_answer::words(&done.verdict))?;
-        Exported::verdict(&done.verdict, &case(&self.command))
-            .write(&exports, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::new(answer)))?;
+        let exported = Exported::verdict(&done.verdict, &case(&self.command));
+        exported.write(&exports, &exported)?;
         Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {
             (false, _) => CANNOT_TELL,
             (true, within) => u8::from(!within),

@@ -19,20 +19,21 @@ Examples:
   coldframe compare --ram 50%,33% -- sort -o sorted numbers.txt
   coldframe compare --ram 64MiB --runs 5 --format json -- python3 script.py
 
-The ways are our pager and the kernel's swap: on a disk, in zram, behind zswap. The program runs once with all of \
-its memory under a pager, which measures how much that is, and then --runs times \
-plain and --runs times for each size and each way of paging, in turn. All that it does happens each time. --ram \
-means the \
-same everywhere (see `coldframe run --help`), so the memory is equal; compressed pages are inside it. Ways that this \
-machine cannot give are left out, and the reason is printed: the kernel's swap needs root, or swap that is on. If the \
+A size is a limit of all that the kernel charges to the program's memory group, and a percentage is of the most that \
+it is charged without a limit. The ways are: no swap, swap in zram, on a disk, behind zswap, and our pager. \
+The program runs once, to see what it takes, and then --runs times \
+without a limit and --runs times for each size and each way, in turn. All that it does happens each time. Files that it \
+maps are read from the disk each time. Ways that this \
+machine cannot give are left out, and the reason is printed: groups and swap need root. If the \
 standard input is a file, each run reads it from its start; otherwise it is empty. The standard output of each run is \
-compared with that of the first plain run, unless the plain runs differ themselves.
+compared with that of the first run, unless the plain runs differ themselves. Where no group can be made, a \
+percentage is of what its processes had in RAM.
 
 Exit codes: 0 a way was fastest; 1 no way gave the plain run's output; 2 usage; 4 nobody can page the program here; \
 126 and \
 127 as in shells.")]
 pub struct Args {
-    /// Sizes of RAM: of the program's memory, or absolute.
+    /// Limits: of the program's peak, or absolute.
     #[arg(long, value_delimiter = ',', value_parser = size_or_share, default_value = "50%,33%")]
     ram: Vec<String>,
     /// Runs of each kind.

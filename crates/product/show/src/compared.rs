@@ -1,6 +1,7 @@
 //! A comparison in words: a table, the fastest way, the command to paste.
 
 use coldframe_answer::bench::compared::{Compared, Contender};
+use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;
@@ -11,12 +12,13 @@ pub fn words(compared: &Compared) -> String {
     let plain = &compared.plain;
     let ways = || compared.sizes.iter().flat_map(|size| size.ways.iter().map(|way| (size.ram_bytes, way)));
     let rows = ways().map(|(ram, way)| row(compared, ram, way)).collect();
-    let headings = ["RAM", "paged by", "s", "range, s", "x plain", "output"];
+    let headings = ["limit", "swap", "s", "range, s", "x plain", "output"];
     let head = format!(
-        "plain: {} ({} s); {} of memory that can leave; {} runs of each kind, in turn",
+        "without a limit: {} ({} s), with at most {}{}; {} runs of each kind, in turn",
         human_seconds(plain.seconds),
         range(&plain.ended()),
-        human_size(compared.memory_bytes),
+        human_size(compared.peak_bytes),
+        if compared.in_group { "" } else { " in RAM, as seen from outside" },
         plain.runs.len(),
     );
     // What became of the runs must be read, so it is the last that is dropped.
@@ -40,7 +42,11 @@ fn fastest(compared: &Compared) -> String {
     } else {
         ""
     };
-    let (name, times) = (&best.name, best.times_plain);
+    let name = match best.name.as_str() {
+        NO_SWAP => "no swap",
+        name => name,
+    };
+    let times = best.times_plain;
     let sentence = format!("Fastest with equal memory: {name}, {times:.2} times the plain run's time.{note}");
     let words = shlex::split(paste).unwrap_or_default();
     let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), |word| word.into_owned());
@@ -56,7 +62,7 @@ fn range(seconds: &[f64]) -> String {
 }
 
 fn row(compared: &Compared, ram: u64, way: &Contender) -> Vec<String> {
-    let percent = 100.0 * ram as f64 / compared.memory_bytes.max(1) as f64;
+    let percent = 100.0 * ram as f64 / compared.peak_bytes.max(1) as f64;
     let (shown, median) =
         (|number: Option<f64>| number.map_or("-".into(), |n| format!("{n:.2}")), way.runs.ended_seconds());
     vec![
@@ -86,11 +92,12 @@ mod tests {
         Contender { name: name.into(), command, refused: None, runs }
     }
 
-    fn compared(memory_bytes: u64, sizes: Vec<SizeRuns>) -> Compared {
+    fn compared(peak_bytes: u64, sizes: Vec<SizeRuns>) -> Compared {
         let plain = way("", &[1.0, 2.0, 9.0], false).runs;
         let (schema_version, version, program, left_out) = (1, "0", vec![], vec![]);
         let fastest = fastest(&plain, &sizes);
-        Compared { schema_version, version, program, memory_bytes, plain, varies: false, sizes, left_out, fastest }
+        let (in_group, varies) = (true, false);
+        Compared { schema_version, version, program, peak_bytes, in_group, plain, varies, sizes, left_out, fastest }
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use coldframe_answer::{Answer, AnswerError, LimitAnswer, Point, Runs, Verdict};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 
-use crate::html::Html;
+use crate::html::{framed, provenance, Html};
 use crate::plot::escape;
 use crate::{limit_answer, machine_answer, verdict_answer};
 
@@ -122,18 +122,14 @@ const LIMIT: [Column<Runs>; 6] = [
     ("page_reads", |runs| runs.page_reads.into()),
 ];
 /// The columns of a verdict.
-const VERDICT: [Column<Verdict>; 11] = [
+const VERDICT: [Column<Verdict>; 7] = [
     ("max_ram_bytes", |v| v.max_ram_bytes.into()),
     ("slowdown_percent", |v| v.slowdown_percent.into()),
     ("program_seconds", |v| v.program_seconds.into()),
-    ("measured_seconds", |v| v.paged.as_ref().map(|runs| runs.seconds).into()),
-    ("measured_ram_bytes", |v| v.paged.as_ref().and_then(|runs| runs.ram_bytes).into()),
-    ("need_bytes", |v| v.need.as_ref().map(|need| need.need_bytes).into()),
-    ("managed_bytes", |v| v.need.as_ref().map(|need| need.managed_bytes).into()),
-    ("not_paged_bytes", |v| v.need.as_ref().map(|need| need.not_paged_bytes).into()),
-    ("touched_bytes", |v| v.need.as_ref().map(|need| need.touched_bytes).into()),
-    ("distance_bytes", |v| v.distance_bytes.into()),
-    ("baseline_bytes", |v| v.baseline_bytes.into()),
+    ("limited_seconds", |v| v.limited.as_ref().filter(|_| v.times.is_some()).map(|runs| runs.seconds).into()),
+    ("peak_bytes", |v| v.peak_bytes.into()),
+    ("heap_bytes", |v| v.need.as_ref().and_then(|need| need.heap_bytes).into()),
+    ("baseline_bytes", |v| v.before.as_ref().and_then(|before| before.peak_bytes).into()),
 ];
 
 impl Exported {
@@ -249,7 +245,7 @@ impl Exported {
             }
         }
         if let Some(within) = self.within {
-            out += "# HELP coldframe_within 1: the need is within the limit\n# TYPE coldframe_within gauge\n";
+            out += "# HELP coldframe_within 1: it is within the limit\n# TYPE coldframe_within gauge\n";
             let _ = writeln!(out, "coldframe_within{{program=\"{program}\"}} {}", u8::from(within));
         }
         out
@@ -272,6 +268,15 @@ impl Exported {
              time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
             u8::from(!within)
         )
+    }
+}
+
+impl Html for Exported {
+    /// The words and the data.
+    fn html(&self) -> Result<String, AnswerError> {
+        let (name, words) = (escape(&self.program), escape(&self.words));
+        let body = format!("<h1 id=\"answer\">{name}</h1><pre>{words}</pre>") + &provenance(&[]);
+        framed(&self.program, &body, &json!({ "check": self.json }))
     }
 }
 
@@ -309,8 +314,6 @@ fn cell(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::html::Page;
 

@@ -1,115 +1,134 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
-use coldframe_answer::bench::limit::is_open;
-use coldframe_answer::{By, Method, Need, Runs, Verdict};
+use coldframe_answer::bench::limit_answer::ending;
+use coldframe_answer::bench::need::GROWTH;
+use coldframe_answer::{Need, Runs, Verdict, NO_SWAP};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
+use crate::limit_answer::swap;
 use crate::text::paragraph;
 
 /// The most lines for what grew.
-const GROWN: usize = 5;
+const GROWN: usize = 6;
 
-/// The verdict: the number, the distance to the limit, what it rests on, and what grew.
+/// The verdict: yes or no, what it rests on, and what grew.
 pub fn words(verdict: &Verdict) -> String {
     let mut out = paragraph(&(sentence(verdict) + "."), 0);
-    if let (Some(plain), Some(paged)) = (&verdict.plain, &verdict.paged) {
-        out += &paragraph(&measured(verdict, plain, paged), 0);
+    if verdict.max_ram_bytes.is_some() && verdict.baseline.is_some() {
+        out += &paragraph(&(since(verdict) + "."), 0);
     }
-    let Some(need) = &verdict.need else { return out };
-    if verdict.paged.is_some() {
-        out += &paragraph(&(need_in_words(verdict, need) + "."), 0);
+    out += &paragraph(&rests_on(verdict), 0);
+    out += &grown(verdict);
+    for note in &verdict.notes {
+        out += &paragraph(&format!("Note: {note}."), 0);
     }
-    out += &paragraph(&rests_on(need), 0);
-    if need.method == Method::ReferencedBits {
-        let noise = verdict.noise_percent;
-        let words = format!("Watched by referenced bits, not by the pager: coarser; answers were {noise:.0} % apart.");
-        out += &paragraph(&words, 0);
-    }
-    out + &grown(verdict)
+    out
 }
 
-/// One line: yes or no, the number and the distance.
+/// The most important sentence: yes or no, and the numbers.
 pub fn sentence(verdict: &Verdict) -> String {
-    let word = match (verdict.certain, verdict.within) {
-        (false, _) => "cannot tell",
-        (true, true) => "yes",
-        (true, false) => "no",
-    };
-    let number = match (verdict.plain.as_ref().zip(verdict.paged.as_ref()), &verdict.need) {
-        (Some((plain, paged)), _) => {
-            let time = match (&paged.failed, paged.more) {
-                (Some(why), _) => why.clone(),
-                (None, true) => format!("it takes more than {}", human_seconds(paged.seconds)),
-                (None, false) => format!("it takes {}", human_seconds(paged.seconds)),
-            };
-            let (program, ram) = (&verdict.program, human_size(verdict.max_ram_bytes.unwrap_or(0)));
-            let (limit, off) = (verdict.slowdown_percent, 100.0 * (paged.seconds / plain.seconds.max(1e-9) - 1.0));
-            let plain = human_seconds(plain.seconds);
-            format!("{program} in {ram}: {time}, alone {plain} ({off:+.0} %; the limit is +{limit:.0} %)")
-        }
-        (None, Some(need)) => need_in_words(verdict, need),
-        (None, None) => verdict.program.clone(),
-    };
-    match verdict.max_ram_bytes {
-        Some(_) => format!("{word}: {number}"),
-        None => number,
+    match (verdict.max_ram_bytes, &verdict.baseline) {
+        (Some(ram), _) => in_limit(verdict, ram),
+        (None, Some(_)) => since(verdict),
+        (None, None) => verdict.need.as_ref().map_or(verdict.program.clone(), |need| takes(verdict, need)),
     }
 }
 
-fn need_in_words(verdict: &Verdict, need: &Need) -> String {
-    let bound = if need.at_most { "at most " } else { "" };
-    let (program, size, percent) = (&need.program, human_size(need.need_bytes), need.slowdown_percent);
-    let number = format!("{program} needs {bound}{size} of heap in RAM to be at most {percent:.0} % slower");
-    match (verdict.max_ram_bytes, verdict.distance_bytes) {
-        (Some(limit), Some(distance)) => {
-            let side = if distance < 0 { "over" } else { "below" };
-            let part = 100.0 * distance.unsigned_abs() as f64 / limit.max(1) as f64;
-            let distance = human_size(distance.unsigned_abs());
-            format!("{number}, {distance} ({part:.1} %) {side} the limit of {}", human_size(limit))
+/// Whether it lives in its limit.
+fn in_limit(verdict: &Verdict, ram: u64) -> String {
+    let word = match verdict.lives {
+        None => "cannot tell",
+        Some(true) => "yes",
+        Some(false) => "no",
+    };
+    let (program, ram, why) = (&verdict.program, human_size(ram), verdict.why.as_deref().unwrap_or_default());
+    let Some(limited) = verdict.limited.as_ref().filter(|_| !verdict.estimated) else {
+        let seen = verdict.peak_bytes.map_or("it was too short to be seen".into(), |peak| {
+            format!("it had at most {} when it ran without a limit", human_size(peak))
+        });
+        return format!("{word}, estimated: {program} in {ram}: {seen}");
+    };
+    let with = match (swap(limited), limited.swap.as_deref()) {
+        (_, Some(NO_SWAP)) => "without swap".into(),
+        (name, _) => format!("with swap in {name}"),
+    };
+    let (alone, most) = (human_seconds(verdict.program_seconds), verdict.slowdown_percent);
+    let ended = match (&limited.failed, verdict.times) {
+        (Some(failed), _) => format!("{failed}; without a limit it takes {alone}"),
+        (None, None) => format!("it takes more than {}, without a limit {alone}", human_seconds(limited.seconds)),
+        (None, Some(times)) => {
+            let time = human_seconds(limited.seconds);
+            let off = 100.0 * (times - 1.0);
+            format!("it takes {time}, without a limit {alone} ({off:+.0} %; at most {most:+.0} %)")
         }
-        _ => number,
+    };
+    let why = if verdict.lives.is_none() { format!(", but {why}") } else { String::new() };
+    format!("{word}: {program} in {ram} {with}: {ended}{why}")
+}
+
+/// What it takes at its peak.
+fn takes(verdict: &Verdict, need: &Need) -> String {
+    let group = need.peak_bytes.map(|bytes| format!("{} at its peak", human_size(bytes)));
+    let heap = need.heap_bytes.map(|bytes| format!("{} of heap", human_size(bytes)));
+    let numbers: Vec<String> = group.into_iter().chain(heap).collect();
+    format!("{} takes {}", verdict.program, numbers.join(", "))
+}
+
+/// Whether it grew.
+fn since(verdict: &Verdict) -> String {
+    let (Some(file), Some(need), Some(before)) = (&verdict.baseline, &verdict.need, &verdict.before) else {
+        return String::new();
+    };
+    let word = if verdict.grown.is_empty() { "yes" } else { "no" };
+    let percent = |now: u64, before: u64| 100.0 * (now as f64 / before.max(1) as f64 - 1.0);
+    let pairs = [(need.peak_bytes, before.peak_bytes), (need.heap_bytes, before.heap_bytes)];
+    let change = pairs.into_iter().find_map(|(now, before)| Some((now?, before?)));
+    let change = change.map_or(String::new(), |(now, before)| {
+        let (percent, before) = (percent(now, before), human_size(before));
+        format!(
+            "; {file} has {before} ({percent:+.1} %; at most {:+.0} %, or {})",
+            100.0 * GROWTH.0,
+            human_size(GROWTH.1)
+        )
+    });
+    format!("{word}: {}{change}", takes(verdict, need))
+}
+
+/// What the verdict rests on.
+fn rests_on(verdict: &Verdict) -> String {
+    let count = format!("It ran {} time{}", verdict.run_count, if verdict.run_count == 1 { "" } else { "s" });
+    if let (Some(why), true) = (&verdict.why, verdict.estimated) {
+        return format!(
+            "Estimated: {why}. {count}. For a measured verdict run it as root, or with `systemd-run --user --scope` \
+             before it."
+        );
     }
-}
-
-/// How it was measured.
-fn measured(verdict: &Verdict, plain: &Runs, paged: &Runs) -> String {
-    let times = |runs: &Runs| match runs.range() {
-        None => "one run".into(),
-        Some((low, high)) => format!("{} runs, {} to {}", runs.runs.len(), human_seconds(low), human_seconds(high)),
+    let times = |runs: &Runs| {
+        let word = ending(runs).map_or(String::new(), |word| format!(", {word}"));
+        match (runs.range(), runs.runs.len()) {
+            (Some((low, high)), count) => {
+                format!("{count} runs, {} to {}{word}", human_seconds(low), human_seconds(high))
+            }
+            (None, _) => format!("one run{word}"),
+        }
     };
-    let by = if paged.by == By::Kernel { "the kernel" } else { "our pager" };
-    let near = match is_open(plain, paged, verdict.slowdown_percent / 100.0) {
-        true => " Single runs are on both sides of the limit; the medians decide.",
-        false => "",
+    let (Some(plain), Some(limited)) = (&verdict.plain, &verdict.limited) else {
+        return format!(
+            "{count}. Peaks are those of a memory group without a limit, and of the heap that was recorded."
+        );
     };
-    format!("Measured: alone {}; by {by}: {}.{near}", times(plain), times(paged))
-}
-
-fn rests_on(need: &Need) -> String {
-    let largest = match need.processes.len() {
-        2.. => format!(
-            " in {} processes, of which the largest has {}",
-            need.processes.len(),
-            human_size(need.managed_bytes)
-        ),
-        _ => String::new(),
+    let peak = verdict.peak_bytes.map_or("not known".into(), human_size);
+    let work = if verdict.by_work {
+        " Other programs had the processors: times are compared by processor time and waits."
+    } else {
+        ""
     };
-    format!(
-        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) \
-         and not counted.",
-        human_seconds(need.program_seconds),
-        human_size(need.touched_bytes),
-        human_size(need.together_bytes.max(need.managed_bytes)),
-        human_size(need.not_paged_bytes),
-    )
+    let (plain, limited) = (times(plain), times(limited));
+    format!("Its peak without a limit is {peak}. {count}; compared: without a limit {plain}; in it {limited}.{work}")
 }
 
 fn grown(verdict: &Verdict) -> String {
-    let Some(file) = &verdict.baseline else { return String::new() };
-    let noise = verdict.noise_percent;
-    if verdict.grown.is_empty() {
-        return paragraph(&format!("Nothing grew by more than {noise:.0} % since {file}."), 0);
-    }
+    let Some(file) = verdict.baseline.as_deref().filter(|_| !verdict.grown.is_empty()) else { return String::new() };
     let mut out = format!("Grew since {file}:\n");
     for row in verdict.grown.iter().take(GROWN) {
         let (before, now) = (human_size(row.before_bytes), human_size(row.now_bytes));

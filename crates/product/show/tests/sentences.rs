@@ -1,18 +1,20 @@
 //! Each sentence that a verdict, a recommendation or a comparison can print, as rows: a fake program on a fake machine,
 //! the plans that decide about it, and what is printed then.
 
+use std::rc::Rc;
+
 use coldframe_answer::bench::alone::Alone;
 use coldframe_answer::bench::compare::{InTurn, Named};
 use coldframe_answer::bench::fake::{Behaviour, Fake};
 use coldframe_answer::bench::limit::InLimit;
 use coldframe_answer::bench::log::RunLog;
 use coldframe_answer::bench::measure::with_less;
-use coldframe_answer::bench::need::NOISE;
+use coldframe_answer::bench::need::Heap;
 use coldframe_answer::bench::plan::carry_out;
 use coldframe_answer::bench::runner::Ways;
 use coldframe_answer::run::runs::Way;
 use coldframe_answer::run::streams::Output;
-use coldframe_answer::{Answer, By, Common, Limits, Method, Need, Point, Recorded, Run, Silent, Verdict, Watched};
+use coldframe_answer::{Answer, By, Common, GroupUse, Limits, Need, Point, Recorded, Run, Silent, Verdict, Watched};
 use coldframe_show::{compared, machine_answer, verdict_answer};
 
 const MIB: u64 = 1 << 20;
@@ -44,136 +46,139 @@ fn refused() -> Behaviour {
     Behaviour { refused: Some("no swap is on"), ..Behaviour::default() }
 }
 
-/// What `check --max-ram 50MiB` prints.
-fn checked(mut fake: Fake) -> String {
-    let plan = InLimit { ways: ways(), ram_bytes: 50 * MIB, slowdown: 0.1 };
-    match carry_out(&plan, &mut RunLog::default(), &mut fake, &Silent) {
-        Ok(Some((plain, paged))) => {
-            let verdict = Verdict::by_runs("app".into(), 0.1, Some(50 * MIB), plain, paged);
+/// What `check --max-ram 50MiB` prints, with this swap.
+fn checked(mut fake: Fake, way: &Way) -> String {
+    let plan = InLimit { limit: Some((way.clone(), 50 * MIB)), slowdown: 0.1, cold: Rc::new([]) };
+    let output = Some(Output::digest(fake.prints[0]));
+    let mut runs = RunLog::after(Run { seconds: fake.seconds, output, ..Run::default() });
+    match carry_out(&plan, &mut runs, &mut fake, &Silent) {
+        Ok(()) => {
+            let mut verdict = Verdict::new("app", 0.1, fake.seconds).in_limit(&runs, way, 50 * MIB);
+            verdict.run_count = runs.count();
             joined(&verdict_answer::words(&verdict))
         }
-        Ok(None) => "nobody can page it".into(),
         Err(why) => why.message,
     }
 }
 
 #[test]
 fn each_verdict_of_runs_has_its_sentence() {
-    let fake = |pager: Behaviour, kernel: Behaviour| Fake { pager, kernel, peak: 100, ..Fake::new(2.0) };
-    let other = Behaviour { output: Some("paged"), ..takes(2.0) };
-    let killed = Behaviour { killed_below: 90, ..takes(2.0) };
-    let failing = Behaviour { status: 7, ..takes(2.0) };
-    let alone = "alone 2.00 s";
+    let group = |mib: u64| Some(GroupUse { peak_bytes: mib * MIB, ..GroupUse::default() });
+    let fake = |limit: Behaviour| Fake { limit, group: group(100), ..Fake::new(2.0) };
+    let app = "app in 50 MiB without swap:";
+    let alone = "without a limit 2.00 s";
+    let one = "Its peak without a limit is 100 MiB. It ran 3 times; compared: without a limit one run; in it one run.";
     let rows = [
+        (fake(takes(1.9)), format!("yes: {app} it takes 1.90 s, {alone} (-5 %; at most +10 %). {one}")),
         (
-            fake(takes(1.9), refused()),
-            format!("yes: app in 50 MiB: it takes 1.90 s, {alone} (-5 %; the limit is +10 %)."),
-            "Measured: alone one run; by our pager: one run.",
+            fake(takes(3.0)),
+            format!(
+                "no: {app} it takes 3.00 s, {alone} (+50 %; at most +10 %). Its peak without a limit is 100 MiB. It \
+                 ran 11 times; compared: without a limit 5 runs, 2.00 s to 2.00 s; in it 5 runs, 3.00 s to 3.00 s."
+            ),
         ),
         (
-            fake(takes(3.0), takes(3.5)),
-            format!("no: app in 50 MiB: it takes 3.00 s, {alone} (+50 %; the limit is +10 %)."),
-            "Measured: alone one run; by our pager: one run.",
+            fake(takes(60.0)),
+            format!(
+                "no: {app} it takes more than 5.40 s, {alone}. Its peak without a limit is 100 MiB. It ran 5 times; \
+                 compared: without a limit 2 runs, 2.00 s to 2.00 s; in it 2 runs, 5.40 s to 5.40 s."
+            ),
+        ),
+        // Neither its time nor a percent: it did not do its work.
+        (
+            fake(Behaviour { killed_below: 90, ..takes(2.0) }),
+            format!(
+                "no: {app} the kernel killed it for lack of memory; without a limit it takes 2.00 s. Its peak without \
+                 a limit is 100 MiB. It ran 3 times; compared: without a limit one run; in it one run, killed."
+            ),
         ),
         (
-            fake(takes(3.0), takes(2.1)),
-            format!("yes: app in 50 MiB: it takes 2.10 s, {alone} (+5 %; the limit is +10 %)."),
-            "Measured: alone 5 runs, 2.00 s to 2.00 s; by the kernel: 5 runs, 2.10 s to 2.10 s.",
+            fake(Behaviour { status: 7, ..takes(2.0) }),
+            format!("no: {app} it ended with exit code 7 instead of 0; without a limit it takes 2.00 s."),
         ),
         (
-            fake(takes(60.0), takes(70.0)),
-            format!("no: app in 50 MiB: it takes more than 5.40 s, {alone} (+170 %; the limit is +10 %)."),
-            "Measured: alone one run; by our pager: one run.",
+            fake(Behaviour { output: Some("other"), ..takes(2.0) }),
+            format!("no: {app} its output was another one; without a limit it takes 2.00 s."),
         ),
         (
-            fake(killed.clone(), killed.clone()),
-            format!("no: app in 50 MiB: the kernel killed it for lack of memory, {alone} (+0 %; the limit is +10 %)."),
-            "Measured: alone one run; by our pager: one run.",
+            Fake { group: group(49), ..fake(takes(3.0)) },
+            format!("yes: {app} it takes 3.00 s, {alone} (+50 %; at most +10 %). Its peak without a limit is 49 MiB."),
         ),
         (
-            fake(failing.clone(), failing),
-            format!("no: app in 50 MiB: it ended with exit code 7 instead of 0, {alone} (+0 %; the limit is +10 %)."),
-            "Measured: alone one run; by our pager: one run.",
-        ),
-        // Whether the program or its pager changes the output, a second run alone tells.
-        (
-            fake(other.clone(), other.clone()),
-            format!("no: app in 50 MiB: its output was another one, {alone} (+0 %; the limit is +10 %)."),
-            "Measured: alone 2 runs, 2.00 s to 2.00 s; by our pager: one run.",
+            Fake {
+                group: group(100).map(|group| GroupUse { others: 1.0, ..group }),
+                delays: vec![0.0, 1.0],
+                ..fake(takes(2.0))
+            },
+            "Other programs had the processors: times are compared by processor time and waits.".into(),
         ),
         (
-            fake(other, takes(1.9)),
-            format!("yes: app in 50 MiB: it takes 1.90 s, {alone} (-5 %; the limit is +10 %)."),
-            "Measured: alone 2 runs, 2.00 s to 2.00 s; by the kernel: one run.",
-        ),
-        (
-            Fake { noise: 0.2, ..fake(takes(2.1), refused()) },
-            "app in 50 MiB: it takes".into(),
-            "Single runs are on both sides of the limit; the medians decide.",
-        ),
-        (
-            Fake { input_lost: Some("it reads from the terminal"), ..fake(takes(2.0), takes(2.0)) },
-            "nobody can".into(),
-            "",
-        ),
-        (
-            Fake { status: 3, ..fake(takes(2.0), takes(2.0)) },
+            Fake { status: 3, ..fake(takes(2.0)) },
             "the program ended with exit code 3, so there is no verdict: mend it, and check again".into(),
-            "",
         ),
-        (Fake { signal_at: Some(0), ..fake(takes(2.0), takes(2.0)) }, "stopped; nothing is left behind".into(), ""),
+        (Fake { signal_at: Some(0), ..fake(takes(2.0)) }, "stopped; nothing is left behind".into()),
     ];
-    for (fake, sentence, measured) in rows {
-        let printed = checked(fake);
-        assert!(printed.contains(&sentence) && printed.ends_with(measured), "{printed}\nwanted: {sentence} {measured}");
+    for (fake, sentence) in rows {
+        let printed = checked(fake, &Way::limit());
+        assert!(printed.contains(&sentence), "{printed}\nwanted: {sentence}");
+        assert!(!printed.contains("killed it") || !printed.contains('%'), "{printed}");
     }
-}
-
-fn need(bytes: u64, method: Method) -> Need {
-    let answer = Answer::Recorder(Recorded { common: common(), ..recorded() });
-    Need { need_bytes: bytes, method, touched_bytes: 8 * MIB, ..Need::new(&answer, &[], None) }
+    let doubt = (0..20).map(|seed| Fake { noise: 1.0, seed, ..fake(takes(2.1)) });
+    let doubt = doubt.map(|fake| checked(fake, &Way::limit())).find(|printed| printed.starts_with("cannot tell: "));
+    assert!(doubt.is_some_and(|printed| printed.contains("%), but its own time varies by ")));
+    // With swap it lives.
+    let fake = Fake { kernel: takes(2.1), ..fake(Behaviour { killed_below: 90, ..takes(2.0) }) };
+    assert!(checked(fake, &zram()).starts_with("yes: app in 50 MiB with swap in zram: it takes 2.10 s"));
 }
 
 #[test]
-fn each_verdict_of_needs_has_its_sentence() {
+fn a_verdict_without_a_group_is_estimated_and_says_how_it_is_measured() {
+    let why = || "no memory group can be made here (no right)".to_string();
     let rows = [
-        (
-            vec![40],
-            Method::Recorder,
-            "yes: app needs 40 MiB of heap in RAM to be at most 10 % slower, 10 MiB (20.0 \
-                                      %) below the limit of 50 MiB.",
-        ),
-        (
-            vec![60, 60, 60],
-            Method::Recorder,
-            "no: app needs 60 MiB of heap in RAM to be at most 10 % slower, 10 MiB \
-                                              (20.0 %) over the limit of 50 MiB.",
-        ),
-        (vec![40, 60, 60], Method::ReferencedBits, "cannot tell: app needs 60 MiB"),
-        (
-            vec![40, 42, 44],
-            Method::ReferencedBits,
-            "Watched by referenced bits, not by the pager: coarser; answers \
-                                                    were 10 % apart.",
-        ),
+        (20, "yes, estimated: app in 50 MiB: it had at most 20 MiB when it ran without a limit. Estimated: no memory"),
+        (40, "cannot tell, estimated: app in 50 MiB: it had at most 40 MiB when it ran without a limit."),
+        (90, "cannot tell, estimated: app in 50 MiB: it had at most 90 MiB when it ran without a limit."),
+        (0, "cannot tell, estimated: app in 50 MiB: it was too short to be seen."),
+        (0, "run it as root, or with `systemd-run --user --scope` before it."),
     ];
-    for (mib, method, sentence) in rows {
-        let needs: Vec<Need> = mib.iter().map(|mib| need(mib * MIB, method)).collect();
-        let printed = joined(&verdict_answer::words(&Verdict::by_needs(&needs, Some(50 * MIB), None)));
+    for (mib, sentence) in rows {
+        let verdict = Verdict { run_count: 1, ..Verdict::new("app", 0.1, 1.0).estimated(50 * MIB, mib * MIB, why()) };
+        let printed = joined(&verdict_answer::words(&verdict));
         assert!(printed.contains(sentence), "{printed}\nwanted: {sentence}");
+        assert!(printed.contains("(no right). It ran 1 time."), "{printed}");
     }
-    // With a baseline: what grew since, or that nothing did.
-    let before = need(40 * MIB, Method::Recorder);
-    for (mib, sentence) in [
-        (40, "Nothing grew by more than 2 % since need.json."),
-        (44, "Grew since need.json: least RAM: 40 MiB to 44 MiB (+10.0 %)"),
-    ] {
-        let needs = [need(mib * MIB, Method::Recorder)];
-        let limit = (before.need_bytes as f64 * (1.0 + NOISE)) as u64;
+}
+
+fn need(mib: u64, heap: u64) -> Need {
+    let group = GroupUse { peak_bytes: mib * MIB, anonymous_bytes: (mib - 1) * MIB, ..GroupUse::default() };
+    Need::new("app", &[group], &[Heap { bytes: heap * MIB, processes: Vec::new() }], false)
+}
+
+#[test]
+fn each_verdict_of_peaks_has_its_sentence() {
+    let before = need(60, 50);
+    let limits = "at most +2 %, or 1 MiB)";
+    let rows = [
+        (need(60, 50), format!("yes: app takes 60 MiB at its peak, 50 MiB of heap; need.json has 60 MiB (+0.0 %; {limits}.")),
+        (need(180, 170), format!("no: app takes 180 MiB at its peak, 170 MiB of heap; need.json has 60 MiB (+200.0 %; {limits}.")),
+        (need(180, 170), "Grew since need.json: peak of its group: 60 MiB to 180 MiB (+200.0 %) heap at its peak: 50 MiB to 170 MiB (+240.0 %) anonymous memory: 59 MiB to 179 MiB (+203.4 %)".into()),
+        (need(60, 55), "no: app takes 60 MiB at its peak, 55 MiB of heap".into()),
+        (Need { peak_bytes: None, ..need(60, 50) }, format!("yes: app takes 50 MiB of heap; need.json has 50 MiB (+0.0 %; {limits}.")),
+    ];
+    for (now, sentence) in rows {
         let printed =
-            joined(&verdict_answer::words(&Verdict::by_needs(&needs, Some(limit), Some(("need.json", &before)))));
-        assert!(printed.contains(sentence), "{printed}\nwanted: {sentence}");
+            joined(&verdict_answer::words(&Verdict::new("app", 0.1, 1.0).since(now, Some(("need.json", &before)))));
+        assert!(printed.contains(&sentence), "{printed}\nwanted: {sentence}");
     }
+    let written = joined(&verdict_answer::words(&Verdict::new("app", 0.1, 1.0).since(need(60, 50), None)));
+    assert!(written.starts_with("app takes 60 MiB at its peak, 50 MiB of heap."), "{written}");
+    // Both a limit and a baseline: a word for each.
+    let both = Verdict::new("app", 0.1, 1.0).estimated(500 * MIB, 20 * MIB, "no group".into());
+    let printed = joined(&verdict_answer::words(&both.since(need(180, 170), Some(("need.json", &before)))));
+    assert!(
+        printed.starts_with("yes, estimated: app in 500 MiB") && printed.contains("no: app takes 180 MiB"),
+        "{printed}"
+    );
 }
 
 fn common() -> Common {
@@ -218,7 +223,7 @@ fn measured(prediction: Answer, mut fake: Fake, ways: &Ways) -> (Answer, Vec<Str
     let limits = Limits::default();
     let output = Some(Output::digest(fake.prints[0]));
     let mut runs = RunLog::after(Run { seconds: fake.seconds, output, ..Run::default() });
-    let alone = Alone { first_seconds: fake.seconds, cold: std::rc::Rc::new([]) };
+    let alone = Alone { first_seconds: fake.seconds, cold: Rc::new([]) };
     let yardstick = carry_out(&alone, &mut runs, &mut fake, &Silent);
     match yardstick.seconds {
         Some(_) => with_less(prediction, yardstick, ways, &mut runs, &limits, &mut fake, &Silent),
@@ -333,8 +338,8 @@ fn each_recommendation_has_its_sentence() {
 fn compare(mut fake: Fake, left_out: &[&str]) -> String {
     let ram = ["50%".to_string()];
     let named = |name, way| Named { name, way, options: vec![] };
-    let ways = vec![named("pager", Way::pager()), named("kernel, zram", zram())];
-    let plan = InTurn { ram: &ram, runs: 3, max_time: None, ways };
+    let ways = vec![named("our pager", Way::pager()), named("zram", zram())];
+    let plan = InTurn { ram: &ram, runs: 3, max_time: None, ways, cold: Rc::new([]), seen_bytes: 100 * MIB };
     let mut runs = RunLog::default();
     let left_out = left_out.iter().map(ToString::to_string).collect();
     match carry_out(&plan, &mut runs, &mut fake, &Silent) {
@@ -353,25 +358,34 @@ fn each_comparison_has_its_sentence() {
     let rows = [
         (
             fake(takes(1.2), takes(1.5)),
-            "plain: 1.00 s (1.00 to 1.00 s); 100 MiB of memory that can leave; 3 runs of each",
+            "without a limit: 1.00 s (1.00 to 1.00 s), with at most 100 MiB in RAM, as seen from outside; 3 runs",
         ),
-        (fake(takes(1.2), takes(1.5)), "Fastest with equal memory: pager, 1.20 times the plain run's time."),
+        (fake(takes(1.2), takes(1.5)), "Fastest with equal memory: our pager, 1.20 times the plain run's time."),
         (fake(takes(1.2), takes(1.5)), "same"),
         (fake(other.clone(), takes(1.5)), "3 of 3 other"),
-        (fake(other, takes(1.5)), "Fastest with equal memory: kernel, zram, 1.50 times"),
+        (fake(other, takes(1.5)), "Fastest with equal memory: zram, 1.50 times"),
         (fake(late, takes(1.5)), "1 of 1 late"),
         (fake(takes(1.2), Behaviour { killed_below: 90, ..takes(1.0) }), "3 of 3 killed"),
         (fake(Behaviour { status: 9, ..takes(1.0) }, refused()), none),
-        (fake(takes(1.2), refused()), "Failed: kernel, zram: no swap is on."),
+        (fake(takes(1.2), refused()), "Failed: zram: no swap is on."),
         (
             Fake { prints, ..fake(takes(1.2), takes(1.5)) },
             "The plain run's output is another one each time, so outputs were not compared.",
         ),
         (
-            fake(Behaviour { peak: 0, ..takes(1.0) }, takes(1.0)),
-            "pager has no memory that can leave; give a larger program",
+            Fake {
+                group: Some(GroupUse { peak_bytes: 80 * MIB, ..GroupUse::default() }),
+                ..fake(takes(1.2), takes(1.5))
+            },
+            "with at most 80 MiB; 3 runs of each kind, in turn limit swap",
         ),
-        (fake(takes(99.0), takes(1.0)), "pager: with all of its memory it took too long; give more --max-time"),
+        (
+            Fake {
+                group: Some(GroupUse { peak_bytes: 85 * MIB, ..GroupUse::default() }),
+                ..fake(takes(1.2), takes(1.5))
+            },
+            "43 MiB 51 %",
+        ),
         (Fake { signal_at: Some(2), ..fake(takes(1.2), takes(1.5)) }, "stopped; nothing is left behind"),
     ];
     for (fake, sentence) in rows {

@@ -1,7 +1,7 @@
 """A memory budget for a test: `@pytest.mark.ram("64MiB")`, and `@pytest.mark.ram("64MiB", slowdown="5%")`.
 
-The test runs again in a process of its own under `coldframe check`. The budget is for the heap of that whole process: the
-interpreter, pytest, what the test imports, and the test. An empty test shows how much that is. Where
+The test runs again in a process of its own under `coldframe check`. The budget is for all that a container
+would count of that process: the interpreter, pytest, what the test imports, and the test. An empty test shows how much that is. Where
 coldframe cannot tell, the test is skipped with its reason. Without the marker nothing happens, and the package itself is not
 imported.
 """
@@ -23,7 +23,7 @@ FAILED, UNABLE, UNCERTAIN = 3, 4, 6
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "ram(limit, slowdown='10%'): the most heap that the test's process may need (coldframe check)")
+    config.addinivalue_line("markers", "ram(limit, slowdown='10%'): the memory limit that the test's process must live in (coldframe check)")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,7 +36,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
 
 
 def check(item: pytest.Function, limit: str, slowdown: str = "10%") -> None:
-    """Fails the test if it needs more than the limit, or fails under it."""
+    """Fails the test if it does not live in the limit."""
     program = os.environ.get("COLDFRAME_BIN") or shutil.which("coldframe", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if program is None:
         pytest.fail("the program coldframe is not there: it comes with the wheel, or set COLDFRAME_BIN", pytrace=False)
@@ -64,5 +64,5 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 def verdict(done: subprocess.CompletedProcess[str]) -> str:
     """The lines of the verdict, which come after the test's own output; empty: there is none."""
     text = "\n" + done.stdout
-    start = max(text.rfind("\nno: "), text.rfind("\ncannot tell: "))
+    start = max(text.rfind("\nno: "), text.rfind("\ncannot tell"))
     return text[start + 1 :] if start >= 0 else ""

@@ -1,189 +1,179 @@
-//! Yes or no about a program's memory: it is recorded, or watched where that is not possible, and its need is compared
-//! with a limit.
+//! Yes or no about a program's memory: it runs in its limit, as in a container of that size, and its peaks are compared
+//! with those of a baseline.
+//!
+//! ```text
+//!   alone, seen by the user ─┬─ --max-ram ─► alone and in the limit, in turn ─► Evidence
+//!                            └─ baseline ──► alone, recorded by our pager ─► its peaks; a second time if they grew
+//! ```
 
-use coldframe_sheet::Sheet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::bench::limit::InLimit;
-use crate::bench::log::RunLog;
-use crate::bench::need::{Need, NOISE};
-use crate::bench::plan::carry_out;
-use crate::bench::runner::{swap_folder, Bench, Ways};
-use crate::bench::trial::Refusal;
-use crate::bench::verdict::{growth, median, noise, Verdict, RECORDINGS};
+use coldframe_kernel::SwapKind;
+
+use super::limit::{succeeded, InLimit};
+use super::log::RunLog;
+use super::need::{varied, Heap, Need};
+use super::plan::{carry_out, Runner};
+use super::runner::{swap_folder, Bench};
+use super::trial::{Refusal, Trial};
+use super::verdict::Verdict;
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::predict::common::program;
-use crate::predict::kinds::Answer;
-use crate::predict::machine::Machine;
 use crate::predict::question::{Limits, Reading};
-use crate::predict::record::{served, RecordOrder, PATIENCE_OF_CHECK};
-use crate::predict::watch;
+use crate::predict::record::{served, RecordOrder, PATIENCE_WITH_RUNS};
+use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
 use crate::run::program::{line, pageable, Executable};
-use crate::run::runs::Runs;
+use crate::run::runs::{GroupUse, Way};
 use crate::run::streams::Streams;
-use std::sync::Mutex;
-use std::time::Instant;
+
+/// Runs and recordings of a baseline, and of a check that is about to say no.
+const TIMES: usize = 2;
 
 /// The question.
 pub struct Check<'a> {
     /// The program and its arguments.
     pub command: &'a Executable,
-    /// The most RAM.
+    /// The limit.
     pub max_ram: Option<u64>,
-    /// The longest extra run time, as a part of the stand-alone time.
+    /// The longest extra run time, as a part of the time without a limit.
     pub slowdown: Option<f64>,
-    /// The stand-alone time, if it is known.
-    pub seconds: Option<f64>,
-    /// What the program needed earlier, and the name of its file.
+    /// The swap that there will be, in the words of `run --swap`; `None`: it is not said, and there is none.
+    pub swap: Option<&'a str>,
+    /// What the program took earlier, and the name of its file.
     pub baseline: Option<(&'a str, &'a Need)>,
-    /// Whether a new baseline is wanted: the median of several recordings.
+    /// Whether a new baseline is wanted.
     pub writes_baseline: bool,
-    /// Whether the need is wanted, too, which takes a recording.
-    pub need: bool,
 }
 
 /// The answer to a check.
 pub struct Checked {
     /// Yes or no.
     pub verdict: Verdict,
-    /// What the program needs, and the answer about it, if it was recorded or watched.
-    pub need: Option<(Need, Answer)>,
+    /// The new baseline, if it is wanted.
+    pub need: Option<Need>,
 }
 
-/// Runs the program alone and in its RAM, and decides. If there is no such limit, or the program cannot be run so, it
-/// is recorded or watched, and again if the answer is no, and its need is compared.
+/// Runs the program, and decides.
 ///
 /// # Errors
-/// No limit; the program failed, or can only be measured in another way than its baseline.
+/// No limit; the program failed; there can be no such swap, or no peak can be measured here.
 pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerError> {
-    let limit = check.max_ram.or(check.baseline.map(|(_, need)| growth(need.need_bytes, NOISE)));
-    if limit.is_none() && !check.writes_baseline {
+    if check.max_ram.is_none() && check.baseline.is_none() && !check.writes_baseline {
         return Err(AnswerError::usage("check -- PROGRAM needs a limit: --max-ram SIZE, or --baseline NEED.json"));
     }
-    let slowdown = check.limits().slowdown;
-    // What the program prints is shown once, by its first run of any kind.
-    let streams = Streams::new()?;
-    let runs = check.max_ram.map(|ram| check.in_limit(ram, slowdown, &streams, listener)).transpose()?.flatten();
-    listener.finish();
-    if let (Some((plain, paged)), true) = (&runs, check.baseline.is_none() && !check.writes_baseline && !check.need) {
-        let program = program(Some(&line(check.command)));
-        let verdict = Verdict::by_runs(program, slowdown, limit, plain.clone(), paged.clone());
-        return Ok(Checked { verdict, need: None });
-    }
-    // Where the pager cannot record it, its referenced bits are watched, as `coldframe -- PROGRAM` does.
-    let mut recorder = match pageable(check.command) {
-        Ok(()) => Recorder::Pager(Box::new(check.machine(listener)?)),
-        Err(why) => Recorder::Bits(why.to_string()),
+    let swap = check.swap.map_or(SwapKind::None, SwapKind::parse);
+    let no_group = match ready(Some(swap.clone())) {
+        Err(error) if check.swap.is_some() => return Err(error),
+        done => done.err().map(|error| error.to_string()),
     };
-    let (mut needs, mut answers) = (Vec::new(), Vec::new());
-    loop {
-        let (need, answer) = check.measured(&mut recorder, &streams, listener)?;
-        needs.push(need);
-        answers.push(answer);
-        let verdict = Verdict::by_needs(&needs, limit, check.baseline);
-        if !verdict.is_open() && (!check.writes_baseline || needs.len() >= RECORDINGS)
-            || runs.is_some() && needs.len() >= RECORDINGS
-        {
-            let middle = median(&needs);
-            let verdict = match runs {
-                Some((plain, paged)) => verdict.decided_by(plain, paged, slowdown),
-                None => verdict,
-            };
-            let noise = noise(&needs);
-            let need = Some((Need { noise, ..needs.swap_remove(middle) }, answers.swap_remove(middle)));
-            return Ok(Checked { verdict, need });
+    let (folder, streams, signals) = (swap_folder()?, Streams::new()?, Signals::catch()?);
+    let in_group = no_group.is_none();
+    let mut bench = Bench::new(check.command, folder.path(), &streams, &signals, in_group);
+    let first = bench.run(&Trial { shown: true, ..Trial::plain(None) });
+    let first = succeeded(&first).map_err(Refusal::into_error)?;
+    let checking = Checking {
+        check,
+        command: line(check.command),
+        folder: folder.path(),
+        streams: &streams,
+        cold: bench.mapped_files(),
+        way: Way::kernel(Some(swap.to_string())),
+        listener,
+    };
+    let slowdown = Limits::slower(check.slowdown).slowdown;
+    let mut verdict = Verdict::new(&checking.command, slowdown, first.seconds);
+    let seen = first.group.map_or(first.peak_bytes, |group| group.peak_bytes);
+    let lost = streams.lost().map(|why| format!("{why}, so it was not run again"));
+    let mut runs = RunLog::after(first);
+    verdict = match (check.max_ram, &no_group, &lost) {
+        (None, ..) => verdict,
+        (Some(ram), None, None) => {
+            checking.runs(Some((checking.way.clone(), ram)), slowdown, &mut runs, &mut bench)?;
+            verdict.in_limit(&runs, &checking.way, ram)
         }
-        listener.note(&format!("coldframe: recorded {} of {RECORDINGS} times\n", needs.len()));
-    }
-}
-
-/// The best way that the machine allows, with the machine whose costs count, or why it is not better.
-enum Recorder {
-    Pager(Box<Machine>),
-    Bits(String),
-}
-
-impl Check<'_> {
-    fn before(&self) -> Option<&Need> {
-        self.baseline.map(|(_, need)| need)
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::slower(self.slowdown.or(self.before().map(|need| need.slowdown_percent / 100.0)))
-    }
-
-    /// Runs the program alone and in `ram`. `None`: it cannot be run again, or nobody can page it here.
-    fn in_limit(
-        &self,
-        ram_bytes: u64,
-        slowdown: f64,
-        streams: &Streams,
-        listener: &dyn Listener,
-    ) -> Result<Option<(Runs, Runs)>, AnswerError> {
-        let (program, began, folder) = (self.command, Instant::now(), swap_folder()?);
-        let (signals, folder) = (Signals::catch()?, folder.path());
-        let (in_group, mapped) = (false, Mutex::default());
-        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group, mapped };
-        let plan = InLimit { ways: Ways::find(program, folder), ram_bytes, slowdown };
-        carry_out(&plan, &mut RunLog::default(), &mut bench, listener).map_err(Refusal::into_error)
-    }
-
-    /// The machine whose costs count: the baseline's, or this one.
-    fn machine(&self, listener: &dyn Listener) -> Result<Machine, AnswerError> {
-        match self.before().and_then(|need| need.sheet.clone()) {
-            Some(sheet) => Machine::of(sheet),
-            None => Machine::known(listener),
+        (Some(ram), Some(why), _) => verdict.estimated(ram, seen, format!("no memory group can be made here ({why})")),
+        (Some(ram), None, Some(why)) => verdict.estimated(ram, seen, why.clone()),
+    };
+    let mut need = None;
+    if check.baseline.is_some() || check.writes_baseline {
+        if let Some(why) = lost {
+            return Err(AnswerError::new(4, format!("{why}, and no peak is known; give it a file as its input")));
         }
-    }
-
-    /// Runs the program once, and records or watches it.
-    fn measured(
-        &self,
-        recorder: &mut Recorder,
-        streams: &Streams,
-        listener: &dyn Listener,
-    ) -> Result<(Need, Answer), AnswerError> {
-        let paged = match &*recorder {
-            Recorder::Pager(machine) => self.paged(machine, streams)?,
-            Recorder::Bits(why) => Err(why.clone()),
-        };
-        let (need, answer) = match paged {
-            Ok(measured) => measured,
-            Err(why) => {
-                let watched = watch::program(self.command, &self.limits(), Some(streams), listener)?;
-                let answer = Answer::ReferencedBits(watched.answer(&why, &self.limits(), None)?);
-                *recorder = Recorder::Bits(why);
-                (Need::new(&answer, &[], None), answer)
-            }
-        };
-        if answer.exit != Some(0) {
-            let how = answer.exit.map_or("by a signal".into(), |code| format!("with exit code {code}"));
-            let message = format!("the program ended {how}, so there is no verdict: mend it, and check again");
-            return Err(AnswerError::new(3, message));
+        let (groups, heaps) = checking.peaks(&mut runs, &mut bench)?;
+        if groups.is_empty() && heaps.is_empty() {
+            let why = no_group.unwrap_or_default();
+            let message = format!("its peak cannot be measured: {why}; and our pager does not record it");
+            return Err(AnswerError::new(4, message));
         }
-        if self.before().is_some_and(|before| before.method != need.method) {
-            let message = "the baseline was measured in another way (the pager's recorder, or referenced bits), which \
+        let of = |largest| Need::new(&checking.command, &groups, &heaps, largest);
+        if check.baseline.is_some_and(|(_, before)| !before.is_like(&of(false))) {
+            let message = "the baseline was measured in another way (a memory group, or our pager's recorder), which \
                            this machine or program does not allow; write one here with --write-baseline";
             return Err(AnswerError::new(4, message));
         }
-        Ok((need, answer))
+        verdict = verdict.since(of(false), check.baseline);
+        verdict.notes.extend(varied(&groups));
+        need = check.writes_baseline.then(|| of(true));
+        verdict.run_count = heaps.len();
+    }
+    listener.finish();
+    verdict.run_count += runs.count();
+    Ok(Checked { verdict, need })
+}
+
+/// A check under way.
+struct Checking<'a> {
+    check: &'a Check<'a>,
+    command: String,
+    folder: &'a Path,
+    streams: &'a Streams,
+    cold: Rc<[PathBuf]>,
+    way: Way,
+    listener: &'a dyn Listener,
+}
+
+impl Checking<'_> {
+    /// Runs it without a limit, and in one if that is given.
+    fn runs(
+        &self,
+        limit: Option<(Way, u64)>,
+        slowdown: f64,
+        runs: &mut RunLog,
+        bench: &mut Bench,
+    ) -> Result<(), AnswerError> {
+        let plan = InLimit { limit, slowdown, cold: Rc::clone(&self.cold) };
+        carry_out(&plan, runs, bench, self.listener).map_err(Refusal::into_error)
     }
 
-    fn paged(&self, machine: &Machine, streams: &Streams) -> Result<Result<(Need, Answer), String>, AnswerError> {
-        let folder = tempfile::tempdir();
-        let folder = folder.map_err(|e| AnswerError::new(5, format!("no temporary folder: {e}; set TMPDIR")))?;
-        let trace = folder.path().join("trace.parquet");
-        let (patience, streams) = (PATIENCE_OF_CHECK, Some(streams));
-        let order = RecordOrder { patience, streams, ..RecordOrder::new(self.command) };
-        if let Err(why) = served(&order, &trace)? {
-            return Ok(Err(why));
+    /// What its group was charged, run by run, and its heap, recording by recording: again if it grew, since what
+    /// varies by itself is no growth.
+    fn peaks(&self, runs: &mut RunLog, bench: &mut Bench) -> Result<(Vec<GroupUse>, Vec<Heap>), AnswerError> {
+        let mut heaps = Vec::new();
+        for time in 1..=TIMES {
+            if bench.in_group && runs.plain().runs.len() < time {
+                self.runs(None, 0.0, runs, bench)?;
+            }
+            heaps.extend(self.heap());
+            let groups: Vec<GroupUse> = runs.plain().runs.iter().filter_map(|run| run.group).collect();
+            let need = Need::new(&self.command, &groups, &heaps, false);
+            let grew = self.check.baseline.is_some_and(|(_, before)| !need.grown_since(before).is_empty());
+            if time == TIMES || !grew && !self.check.writes_baseline {
+                return Ok((groups, heaps));
+            }
         }
-        let seconds = self.seconds.or(self.before().map(|need| need.program_seconds));
-        let reading = Reading::read(&trace, seconds, None)?;
-        let answer = Answer::Recorder(machine.priced(&reading, &self.limits())?);
-        let sheet: Sheet = machine.sheet().clone();
-        let need = Need::new(&answer, &reading.provenance.group, Some(sheet));
-        Ok(Ok((need, answer)))
+        unreachable!("the last time returns")
+    }
+
+    /// Its heap, in a run that nobody sees. `None`: our pager does not serve it.
+    fn heap(&self) -> Option<Heap> {
+        pageable(self.check.command).ok()?;
+        let trace = self.folder.join("trace.parquet");
+        let (streams, listener) = (Some(self.streams), Some(self.listener));
+        let patience = PATIENCE_WITH_RUNS;
+        let order = RecordOrder { patience, streams, listener, ..RecordOrder::new(self.check.command) };
+        served(&order, &trace).ok()?.ok().filter(|recording| recording.status == Some(0))?;
+        Reading::read(&trace, None, None).ok().as_ref().map(Heap::of)
     }
 }

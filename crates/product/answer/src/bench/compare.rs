@@ -1,17 +1,18 @@
-//! One program in less RAM, each way that this machine can give: our pager, the kernel's swap on a file, on zram,
-//! behind zswap. The plan runs it plain and in each way, in turn.
+//! One program in less RAM, each way that this machine can give: a limit without swap, with swap in zram, on a file,
+//! behind zswap, and our pager. The plan runs it plain and in each way, in turn.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::rc::Rc;
+use std::time::Duration;
 
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_sheet::quantity::{self, ram_size};
 
 use super::compared::{fastest, Compared, Contender, SizeRuns};
+use crate::predict::curve::round_limit;
 use super::log::RunLog;
-use super::plan::{carry_out, Course, Plan};
+use super::plan::{carry_out, Course, Plan, Runner};
 use super::runner::Bench;
 use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
@@ -19,11 +20,11 @@ use crate::listener::Listener;
 use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
 use crate::run::program::{default_backing, pageable, Executable};
-use crate::run::runs::{Run, Runs, Way};
+use crate::run::runs::{Run, Runs, Way, NO_SWAP};
 use crate::run::streams::Streams;
 use crate::SCHEMA_VERSION;
 
-/// More RAM than any program here needs, to measure how much it does.
+/// More than any program here takes, to try words of sizes.
 const WHOLE: u64 = 1 << 40;
 /// A run that takes longer than so many seconds and times the plain run is ended, if the user has not said when.
 const PATIENCE: f64 = 10.0;
@@ -32,7 +33,7 @@ const PATIENCE: f64 = 10.0;
 pub struct Comparison<'a> {
     /// The program and its arguments.
     pub command: &'a Executable,
-    /// Sizes of RAM: of the program's memory, or absolute.
+    /// Limits: of the most that its memory group is charged, or absolute.
     pub ram: &'a [String],
     /// Runs of each kind.
     pub runs: u32,
@@ -54,7 +55,7 @@ pub struct Named {
 
 /// Runs the program plain and in each way, in turn.
 pub struct InTurn<'a> {
-    /// Sizes of RAM: of the program's memory, or absolute.
+    /// Limits: of the peak, or absolute.
     pub ram: &'a [String],
     /// Runs of each kind.
     pub runs: u32,
@@ -62,14 +63,18 @@ pub struct InTurn<'a> {
     pub max_time: Option<Duration>,
     /// The ways, at least one.
     pub ways: Vec<Named>,
+    /// The files that leave the cache first.
+    pub cold: Rc<[PathBuf]>,
+    /// The most that was seen of it, if it does not run in a group.
+    pub seen_bytes: u64,
 }
 
-/// How much memory can leave, and the sizes of RAM, in bytes.
+/// The peak without a limit, and the limits, in bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MemorySizes {
-    /// Bytes of the program's memory that can leave.
-    pub bytes: u64,
-    /// The sizes of RAM.
+    /// The most that its group was charged; without a group, that its processes had in RAM.
+    pub peak: u64,
+    /// The limits.
     pub sizes: Vec<u64>,
 }
 
@@ -90,18 +95,17 @@ pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compa
     if ways.is_empty() {
         return Err(AnswerError::new(4, left_out.join("; ")));
     }
-    let (began, folder) = (Instant::now(), folder.path());
-    let mut bench = Bench {
-        program,
-        folder,
-        streams: &streams,
-        signals: &signals,
-        began,
-        in_group: false,
-        mapped: Mutex::default(),
+    let in_group = ready(Some(SwapKind::None)).is_ok();
+    let mut bench = Bench::new(program, folder.path(), &streams, &signals, in_group);
+    listener.note("coldframe: running it once, to see what it takes\n");
+    let first = match in_group {
+        true => bench.run(&Trial::plain(None)),
+        false => bench.seen(false).map_or_else(|error| Outcome::Refused(error.into()), Outcome::Ran),
     };
-    let plan = InTurn { ram, runs: comparison.runs, max_time: comparison.max_time, ways };
-    let mut runs = RunLog::default();
+    let first = ran(&first).map_err(Refusal::into_error)?.clone();
+    let (runs, max_time, cold) = (comparison.runs, comparison.max_time, bench.mapped_files());
+    let plan = InTurn { ram, runs, max_time, ways, cold, seen_bytes: first.peak_bytes };
+    let mut runs = RunLog::after(first);
     let memory = carry_out(&plan, &mut runs, &mut bench, listener).map_err(Refusal::into_error)?;
     Ok(plan.compared(&runs, memory, program, left_out))
 }
@@ -110,22 +114,20 @@ impl Plan for InTurn<'_> {
     type Result = Result<MemorySizes, Refusal>;
 
     fn decide(&self, course: &mut Course) -> Result<Self::Result, Trial> {
-        let first = match ran(course.run(Trial::plain(None))?) {
+        let first = match ran(course.run(self.cold(Trial::plain(None)))?) {
             Ok(run) => run.clone(),
             Err(why) => return Ok(Err(why)),
         };
         let patience = self.max_time.map_or(PATIENCE + PATIENCE * first.seconds, |time| time.as_secs_f64());
-        let memory = match ran(course.run(Trial::paged(&self.ways[0].way, WHOLE, patience))?) {
-            Ok(run) => self.memory(run),
-            Err(why) => Err(why),
-        };
-        let memory = match memory {
-            Ok(memory) => memory,
-            Err(why) => return Ok(Err(why)),
+        let peak = first.group.map_or(self.seen_bytes, |group| group.peak_bytes);
+        let sizes = self.ram.iter().map(|text| size(text, peak)).collect::<Result<Vec<_>, _>>();
+        let memory = match sizes {
+            Ok(sizes) => MemorySizes { peak, sizes },
+            Err(why) => return Ok(Err(why.into())),
         };
         for turn in 0..self.runs {
             if turn > 0 {
-                if let Err(why) = ran(course.run(Trial::plain(None))?) {
+                if let Err(why) = ran(course.run(self.cold(Trial::plain(None)))?) {
                     return Ok(Err(why));
                 }
             }
@@ -135,7 +137,7 @@ impl Plan for InTurn<'_> {
                 if late || runs.refusal(&named.way, ram).is_some() {
                     continue;
                 }
-                if *course.run(Trial::paged(&named.way, ram, patience))? == Outcome::Signal {
+                if *course.run(self.cold(Trial::paged(&named.way, ram, patience)))? == Outcome::Signal {
                     return Ok(Err(Refusal::stopped()));
                 }
             }
@@ -144,8 +146,7 @@ impl Plan for InTurn<'_> {
     }
 
     fn announce(&self, runs: &RunLog, trial: &Trial, listener: &dyn Listener) {
-        // The plain runs, the run that shows how much memory there is, and all others.
-        let count = self.runs as usize * (1 + self.ram.len() * self.ways.len()) + 1;
+        let count = self.runs as usize * (1 + self.ram.len() * self.ways.len());
         let done = runs.entries().len();
         if done == 1 {
             let seconds = count as f64 * runs.plain().seconds;
@@ -154,7 +155,6 @@ impl Plan for InTurn<'_> {
         let name = self.ways.iter().find(|named| named.way == trial.way).map_or("plain", |named| named.name);
         let words = match trial.ram_bytes {
             None => name.into(),
-            Some(WHOLE) => format!("{name} with all of its memory"),
             Some(ram) => format!("{name} in {}", ram_size(ram)),
         };
         listener.note(&format!("coldframe: run {} of {count}: {words}\n", done + 1));
@@ -162,19 +162,9 @@ impl Plan for InTurn<'_> {
 }
 
 impl InTurn<'_> {
-    /// What a run with all of its memory shows.
-    fn memory(&self, run: &Run) -> Result<MemorySizes, Refusal> {
-        let name = self.ways[0].name;
-        if run.too_long {
-            let message = format!("{name}: with all of its memory it took too long; give more --max-time");
-            return Err(Refusal::new(4, message));
-        }
-        if run.managed_bytes == 0 {
-            let message = format!("{name} has no memory that can leave; give a larger program");
-            return Err(Refusal::new(4, message));
-        }
-        let sizes = self.ram.iter().map(|text| size(text, run.managed_bytes)).collect::<Result<_, _>>()?;
-        Ok(MemorySizes { bytes: run.managed_bytes, sizes })
+    /// Its files leave the cache first.
+    fn cold(&self, trial: Trial) -> Trial {
+        Trial { cold: Rc::clone(&self.cold), ..trial }
     }
 
     /// The results of these runs.
@@ -204,7 +194,8 @@ impl InTurn<'_> {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),
             program: program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            memory_bytes: memory.bytes,
+            peak_bytes: memory.peak,
+            in_group: runs.plain().group_peak().is_some(),
             fastest: fastest(&plain, &sizes),
             plain,
             varies: runs.varies(),
@@ -228,38 +219,38 @@ fn ways(program: &Executable, folder: &Path, backing: &Path, given: bool) -> (Ve
     let mut add = |name, way: Way, options: &[&str]| {
         ways.push(Named { name, way, options: options.iter().map(ToString::to_string).collect() });
     };
-    match pageable(program) {
-        Ok(()) => {
-            let place = backing.display().to_string();
-            let options: &[&str] = &["--by", "pager", "--backing", &place];
-            add("pager", Way::pager(), &options[..if given { 4 } else { 2 }]);
-        }
-        Err(why) => lacking.push(format!("our pager: {why}")),
-    }
     let made = |file: PathBuf| {
-        let kinds = [SwapKind::File(file.clone()), SwapKind::Zram, SwapKind::Zswap(file)];
-        ["kernel, file", "kernel, zram", "kernel, zswap"].into_iter().zip(kinds)
+        let kinds = [SwapKind::None, SwapKind::Zram, SwapKind::File(file.clone()), SwapKind::Zswap(file)];
+        [NO_SWAP, "zram", "file", "zswap"].into_iter().zip(kinds)
     };
     if rustix::process::geteuid().is_root() {
         let pasted = made(backing.join("coldframe.swap"));
         for ((name, kind), (_, pasted)) in made(folder.join("swap")).zip(pasted) {
             let possible = kind.check(&Tree::machine()).map_err(AnswerError::from);
             match possible.and_then(|()| ready(Some(kind.clone()))) {
-                Ok(_) => {
-                    let words = ["--by", "kernel", "--swap", &pasted.to_string()];
-                    add(name, Way::kernel(Some(kind.to_string())), &words);
-                }
+                Ok(_) => add(name, Way::kernel(Some(kind.to_string())), &["--swap", &pasted.to_string()]),
                 Err(why) => lacking.push(format!("{name}: {why}")),
             }
         }
     } else {
+        if ready(Some(SwapKind::None)).is_ok() {
+            add(NO_SWAP, Way::limit(), &["--swap", NO_SWAP]);
+        }
         match ready(None) {
             Ok(_) => {
-                add("kernel", Way::kernel(None), &["--by", "kernel"]);
-                lacking.push("the kernel's swap on a file, zram or zswap of its own: run it as root".into());
+                add("this machine's", Way::kernel(None), &["--by", "kernel"]);
+                lacking.push("swap on a file, zram or zswap of its own: run it as root".into());
             }
-            Err(_) => lacking.push("the kernel's swap: only root can make it here; run it as root".into()),
+            Err(_) => lacking.push("swap: only root can make it here; run it as root".into()),
         }
+    }
+    match pageable(program) {
+        Ok(()) => {
+            let place = backing.display().to_string();
+            let options: &[&str] = &["--by", "pager", "--backing", &place];
+            add("our pager", Way::pager(), &options[..if given { 4 } else { 2 }]);
+        }
+        Err(why) => lacking.push(format!("our pager: {why}")),
     }
     (ways, lacking)
 }
@@ -275,14 +266,14 @@ impl Named {
     }
 }
 
-/// A size of RAM in bytes; a percentage is of the program's memory.
-fn size(text: &str, memory: u64) -> Result<u64, AnswerError> {
+/// A limit in bytes; a percentage is of the peak.
+fn size(text: &str, peak: u64) -> Result<u64, AnswerError> {
     let bytes = match text.strip_suffix('%') {
         Some(percent) => percent
             .parse::<f64>()
             .ok()
             .filter(|percent| *percent > 0.0 && *percent <= 100.0)
-            .map(|percent| (memory as f64 * percent / 100.0) as u64),
+            .map(|percent| round_limit((peak as f64 * percent / 100.0) as u64)),
         None => Some(quantity::bytes(text).map_err(|e| AnswerError::usage(format!("--ram: {e}")))?.0),
     };
     let bytes =
@@ -296,10 +287,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_a_share_of_the_memory_or_bytes() {
+    fn a_size_is_a_share_of_the_peak_that_people_can_write_down_or_bytes() {
+        assert_eq!(size("75%", 85 << 20).unwrap(), 64 << 20);
         assert_eq!(size("50%", 10 << 20).unwrap(), 5 << 20);
         assert_eq!(size("3MiB", 10 << 20).unwrap(), 3 << 20);
-        assert_eq!(size("1%", 1 << 20).unwrap(), 64 << 10, "the least that a run takes");
+        assert_eq!(size("1%", 1 << 20).unwrap(), 256 << 10);
+        assert_eq!(size("4KiB", 1 << 20).unwrap(), 64 << 10, "the least that a run takes");
         for wrong in ["0%", "101%", "x%", "many"] {
             assert!(size(wrong, 1 << 20).unwrap_err().to_string().starts_with("--ram"), "{wrong}");
         }

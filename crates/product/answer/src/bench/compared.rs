@@ -19,10 +19,10 @@ pub struct Contender {
     pub runs: Runs,
 }
 
-/// A size of RAM.
+/// A limit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SizeRuns {
-    /// Bytes.
+    /// The limit, in bytes.
     pub ram_bytes: u64,
     /// The ways of paging.
     pub ways: Vec<Contender>,
@@ -46,13 +46,15 @@ pub struct Compared {
     pub version: &'static str,
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// Bytes of the program's memory that can leave.
-    pub memory_bytes: u64,
+    /// The most that its memory group was charged without a limit; percentages are of it.
+    pub peak_bytes: u64,
+    /// Whether it ran in groups. Otherwise the peak is what its processes had in RAM.
+    pub in_group: bool,
     /// The runs without a limit, which the others are held against.
     pub plain: Runs,
     /// Their output is another one each time, so that outputs are not compared.
     pub varies: bool,
-    /// The sizes of RAM.
+    /// The limits.
     pub sizes: Vec<SizeRuns>,
     /// Why other ways were left out.
     pub left_out: Vec<String>,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::rules::{NEAR, REPEATS};
 use crate::predict::question::Limits;
-use crate::run::runs::{GroupUse, Run, Runs};
+use crate::run::runs::{By, GroupUse, Run, Runs};
 
 /// Other programs that use so many processors may have delayed a run: a guess, above what this machine's own services
 /// use.
@@ -103,7 +103,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Judges runs. `slowdown`: the longest extra time, as a part of the time alone.
+    /// Judges runs. `slowdown`: the longest extra time, as a part of the time alone. A limit above the group's peak
+    /// delays nothing, whatever the clock says.
     pub fn of(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
         let clock = Clock::of(plain, runs, slowdown);
         let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
@@ -116,7 +117,10 @@ impl Evidence {
         let near = (median / limit - 1.0).abs() < NEAR / 2.0;
         let noise = (alone[alone.len() - 1] - alone[0]) / own;
         let ended = runs.failed.is_none() && !runs.more;
-        let within = ended && median <= limit;
+        let above =
+            ended && runs.by == By::Kernel && plain.group_peak().is_some_and(|peak| runs.ram_bytes > Some(peak));
+        let within = ended && median <= limit || above;
+        let near = near && !above;
         // Other programs only make runs longer, so the shortest ones are the least disturbed.
         let shortest = less[0] <= longest(alone[0]);
         let judgement = match within {

@@ -18,7 +18,7 @@ use super::trial::{Outcome, Trial};
 use crate::listener::Listener;
 use crate::predict::curve::round_limit;
 use crate::predict::question::Limits;
-use crate::run::runs::{By, GroupUse, Runs, Way};
+use crate::run::runs::{By, GroupUse, Way};
 use crate::run::runtime::Runtime;
 
 use super::log::RunLog;
@@ -36,7 +36,7 @@ const ABOVE: f64 = 1.12;
 const PATIENCE: (f64, f64) = (2.0, 0.5);
 const PATIENCE_LIVES: (f64, f64) = (5.0, 2.0);
 /// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
-const DELAYED: f64 = 1.6;
+pub const DELAYED: f64 = 1.6;
 /// Sizes below the least fast one that are run with swap, as parts of it.
 const SWAPPED: [f64; 3] = [0.75, 0.5, 0.35];
 /// Runs for the least size that lives.
@@ -135,8 +135,7 @@ struct Fitting<'a, 'b> {
 impl Fitting<'_, '_> {
     /// The group's peak without a limit.
     fn peak(&self) -> u64 {
-        let peaks = |runs: &Runs| runs.runs.iter().filter_map(|run| run.group).map(|group| group.peak_bytes).max();
-        peaks(&self.course.runs().plain()).unwrap_or(0)
+        self.course.runs().plain().group_peak().unwrap_or(0)
     }
 
     fn own(&self) -> f64 {
@@ -158,11 +157,9 @@ impl Fitting<'_, '_> {
         Some(Evidence::of(&runs.plain(), &runs.of(kind)?, self.plan.limits.slowdown))
     }
 
-    /// Whether a kind of runs is fast enough. A limit above the peak delays nothing, whatever the clock says.
+    /// Whether a kind of runs is fast enough.
     fn is_good(&self, kind: &Trial) -> Option<bool> {
-        let runs = self.course.runs().of(kind)?;
-        let above = kind.ram_bytes > Some(self.peak()) && runs.failed.is_none() && !runs.more;
-        self.evidence(kind).map(|evidence| evidence.within || above)
+        self.evidence(kind).map(|evidence| evidence.within)
     }
 
     /// One more run of a kind; whether there was time for it, it could be run, and no signal came.

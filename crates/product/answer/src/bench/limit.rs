@@ -1,141 +1,89 @@
-//! The plan of `check --max-ram`: the program alone, and in the RAM that it may have; both again where the times are
-//! near the limit.
+//! The plan of `check`: the program alone, and in its limit; both in turn until enough was seen.
 //!
 //! ```text
-//!   alone, seen by the user ─► (alone twice more if it is short) ─► in --max-ram ─┬─ clearly within, or not ─► verdict
-//!                                 a turn of both again, at most REPEATS_NEAR ◄────┴─ near the limit
+//!   (alone, seen by the user) ─► alone ─► in the limit ─┬─ killed, clearly within, or clearly not ─► verdict
+//!                                  ▲                    │
+//!                                  └────────────────────┴─ near the limit, at most REPEATS_NEAR times
 //! ```
-//! If our pager is too slow, or the program ends otherwise under it, the kernel's swap is tried, where it can be. All
-//! processes have that RAM together.
+//! All runs are in memory groups, and files that the program maps leave the page cache before each of them, as in a
+//! fresh container.
+
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use coldframe_sheet::quantity::human_size;
 
+use super::evidence::{Evidence, Judgement};
+use super::fit::DELAYED;
 use super::log::RunLog;
 use super::plan::{Course, Plan};
-use super::rules::{is_near, is_short, longest, NEAR, REPEATS_NEAR};
-use super::runner::Ways;
+use super::rules::REPEATS_NEAR;
 use super::trial::{Outcome, Refusal, Trial};
 use crate::listener::Listener;
-use crate::predict::record::ELSEWHERE;
-use crate::run::runs::{By, Run, Runs, Way};
+use crate::predict::question::Limits;
+use crate::run::runs::{Run, Way};
 
 /// Seconds after which nothing is measured again.
 const LONG: f64 = 120.0;
-/// A run in less RAM is ended after this many times the limit, and a second.
+/// A run in a limit is ended after this many times the longest good run, and a second.
 const PATIENCE: f64 = 2.0;
 
-/// Runs the program alone and in its RAM.
+/// Runs the program alone and in its limit.
 pub struct InLimit {
-    /// Who can page the program.
-    pub ways: Ways,
-    /// The most RAM.
-    pub ram_bytes: u64,
+    /// The limit, and the swap that there is; `None`: the program runs alone, once.
+    pub limit: Option<(Way, u64)>,
     /// The longest extra time, as a part of the time alone.
     pub slowdown: f64,
+    /// The files that leave the cache first.
+    pub cold: Rc<[PathBuf]>,
 }
 
-/// Whether single runs are on both sides of the limit.
-pub fn is_open(plain: &Runs, paged: &Runs, slowdown: f64) -> bool {
-    let ends = |runs: &Runs| runs.range().unwrap_or((runs.seconds, runs.seconds));
-    let ((low, high), (least, most)) = (ends(plain), ends(paged));
-    paged.failed.is_none() && !paged.more && least <= longest(high, slowdown) && most > longest(low, slowdown)
-}
-
-/// Whether more runs are needed. Less RAM makes no program faster: then other work has disturbed the runs alone.
-fn needs_more(plain: &Runs, paged: &Runs, slowdown: f64) -> bool {
-    let ended = paged.failed.is_none() && !paged.more;
-    let disturbed = paged.seconds < (1.0 - NEAR) * plain.seconds;
-    is_open(plain, paged, slowdown) || ended && (disturbed || is_near(paged, longest(plain.seconds, slowdown)))
-}
-
-/// The runs alone, and those in the limit; `None`: the program cannot be run again, or nobody can page it here.
-type Both = Option<(Runs, Runs)>;
-/// What a step has, or why there is no verdict.
-type Attempt<T> = Result<Result<T, Refusal>, Trial>;
+/// Nothing, or why there is no verdict.
+type Ended = Result<(), Refusal>;
 
 impl Plan for InLimit {
-    type Result = Result<Both, Refusal>;
+    type Result = Ended;
 
-    fn decide(&self, course: &mut Course) -> Attempt<Both> {
-        let first = match alone(course, Trial { shown: true, ..Trial::plain(None) })? {
-            Ok(run) => run,
-            Err(why) => return Ok(Err(why)),
-        };
-        let (pager, kernel) = (self.ways.pager.as_ref().ok(), self.ways.kernel.as_ref().ok());
-        let Some(way) = pager.or(kernel).filter(|_| first.input_lost.is_none()) else { return Ok(Ok(None)) };
-        while is_short(&course.runs().plain()) {
-            if let Err(why) = alone(course, Trial::plain(None))? {
+    fn decide(&self, course: &mut Course) -> Result<Ended, Trial> {
+        loop {
+            let alone = course.run(Trial { cold: Rc::clone(&self.cold), ..Trial::plain(None) })?;
+            if let Err(why) = succeeded(alone) {
                 return Ok(Err(why));
             }
+            let Some((way, ram)) = &self.limit else { return Ok(Ok(())) };
+            let longest = Limits::slower(Some(self.slowdown)).longest(course.runs().plain().seconds);
+            let trial = Trial::paged(way, *ram, 1.0 + PATIENCE * longest);
+            let trial = Trial { cold: Rc::clone(&self.cold), ..trial };
+            match course.run(trial.clone())? {
+                Outcome::Refused(why) => return Ok(Err(why.clone())),
+                Outcome::Signal => return Ok(Err(Refusal::stopped())),
+                Outcome::Ran(_) if course.now() < LONG && self.is_open(&course.runs(), &trial) => {}
+                Outcome::Ran(_) => return Ok(Ok(())),
+            }
         }
-        let both = match self.by(course, way, &first)? {
-            Ok(both) => both,
-            Err(why) => return Ok(Err(why)),
-        };
-        let is_within = |both: &(Runs, Runs)| both.1.within(longest(both.0.seconds, self.slowdown));
-        // The kernel takes no time to start, and serves memory that our pager does not.
-        let Some(kernel) = kernel.filter(|_| way.by == By::Pager && !both.as_ref().is_some_and(is_within)) else {
-            return Ok(Ok(both));
-        };
-        let other = match self.by(course, kernel, &first)? {
-            Err(why) if both.is_none() || course.runs().signal() => return Ok(Err(why)),
-            other => other.ok().flatten(),
-        };
-        Ok(Ok(other.filter(|other| is_within(other) || both.is_none()).or(both)))
     }
 
     fn announce(&self, _: &RunLog, trial: &Trial, listener: &dyn Listener) {
-        if let (Some(ram), false) = (trial.ram_bytes, trial.shown) {
-            let by = if trial.way.by == By::Pager { "our pager" } else { "the kernel" };
-            listener.progress(0, None, &format!("running it in {} by {by}", human_size(ram)));
-        }
+        let limit = trial.ram_bytes.map_or("without a limit".into(), |ram| format!("in {}", human_size(ram)));
+        listener.progress(0, None, &format!("running it {limit}"));
     }
 }
 
 impl InLimit {
-    /// Runs by one pager, and more runs alone. `None`: our pager does not serve its memory.
-    fn by(&self, course: &mut Course, way: &Way, first: &Run) -> Attempt<Both> {
-        let (ram, slowdown) = (self.ram_bytes, self.slowdown);
-        loop {
-            let patience = 1.0 + PATIENCE * longest(course.runs().plain().seconds, slowdown);
-            let run = match course.run(Trial::paged(way, ram, patience))? {
-                Outcome::Ran(run) => run,
-                Outcome::Refused(why) => return Ok(Err(why.clone())),
-                Outcome::Signal => return Ok(Err(Refusal::stopped())),
-            };
-            let elsewhere = first.peak_bytes > (1 + ELSEWHERE) * run.managed_bytes;
-            let (plain, paged) = both(course, way, ram);
-            if run.evicted_nothing && paged.runs.len() == 1 && first.peak_bytes > ram && elsewhere {
-                return Ok(Ok(None));
-            }
-            let late = paged.runs.len() >= REPEATS_NEAR || course.now() > LONG;
-            // Whether the program or its pager changes the output, a second run alone tells.
-            let one_output =
-                paged.failed.is_some() && plain.runs.len() == 1 && run.status == first.status && !run.killed;
-            if !one_output && (late || !needs_more(&plain, &paged, slowdown)) {
-                return Ok(Ok(Some((plain, paged))));
-            }
-            if one_output || plain.runs.len() <= paged.runs.len() {
-                if let Err(why) = alone(course, Trial::plain(None))? {
-                    return Ok(Err(why));
-                }
-            }
-            let (plain, paged) = both(course, way, ram);
-            if one_output && !needs_more(&plain, &paged, slowdown) {
-                return Ok(Ok(Some((plain, paged))));
-            }
-        }
+    /// Whether another turn may say otherwise.
+    fn is_open(&self, runs: &RunLog, trial: &Trial) -> bool {
+        let limited = runs.of(trial).unwrap_or_default();
+        let evidence = Evidence::of(&runs.plain(), &limited, self.slowdown);
+        let unclear = matches!(evidence.judgement, Judgement::CannotTell(_));
+        // A slow run may have been delayed by other programs.
+        let slow = !evidence.within && (limited.runs.len() < 2 || !limited.more && evidence.times < DELAYED);
+        limited.runs.len() < REPEATS_NEAR && limited.failed.is_none() && (evidence.near || unclear || slow)
     }
 }
 
-fn both(course: &Course, way: &Way, ram: u64) -> (Runs, Runs) {
-    let runs = course.runs();
-    (runs.plain(), runs.paged(way, ram).unwrap_or_default())
-}
-
 /// A run alone, which must succeed.
-fn alone(course: &mut Course, trial: Trial) -> Attempt<Run> {
-    Ok(match course.run(trial)? {
+pub fn succeeded(outcome: &Outcome) -> Result<Run, Refusal> {
+    match outcome {
         Outcome::Signal => Err(Refusal::stopped()),
         Outcome::Refused(why) => Err(why.clone()),
         Outcome::Ran(run) if run.status == 0 => Ok(run.clone()),
@@ -145,5 +93,5 @@ fn alone(course: &mut Course, trial: Trial) -> Attempt<Run> {
                 format!("the program ended with exit code {code}, so there is no verdict: mend it, and check again");
             Err(Refusal::new(3, message))
         }
-    })
+    }
 }

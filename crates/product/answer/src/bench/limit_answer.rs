@@ -104,8 +104,6 @@ impl LimitAnswer {
         let fast = fit.fast.and_then(at);
         let evidence = fast.map(|fast| Evidence::of(&plain, fast, limits.slowdown));
         let lack = match evidence.as_ref().map(|evidence| &evidence.judgement) {
-            // A limit above the peak delays nothing.
-            Some(_) if fit.fast > Some(parts.peak_bytes) => None,
             Some(Judgement::CannotTell(lack)) => Some(*lack),
             Some(_) => None,
             None => Some(Lack::Runs),

@@ -5,9 +5,8 @@
 //!   none                       ─► recorded by our pager, else watched by its referenced bits ─► runs by our pager: Answer
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::SwapKind;
@@ -118,8 +117,7 @@ impl Measuring<'_> {
     fn in_group(&self) -> Result<Answered, AnswerError> {
         let (folder, signals) = (swap_folder()?, Signals::catch()?);
         let (program, streams, folder) = (self.command, self.streams, folder.path());
-        let (began, mapped) = (self.began, Mutex::default());
-        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group: true, mapped };
+        let mut bench = Bench { began: self.began, ..Bench::new(program, folder, streams, &signals, true) };
         let first = match bench.run(&Trial { shown: true, ..Trial::plain(None) }) {
             Outcome::Ran(run) => run,
             Outcome::Refused(why) => return Err(why.into_error()),
@@ -136,7 +134,7 @@ impl Measuring<'_> {
             return Ok(done(&runs, Fit::default(), vec![why]));
         }
         let mapped = bench.mapped.lock().map(|files| files.clone()).unwrap_or_default();
-        let cold: Rc<[PathBuf]> = mapped.iter().filter(|file| file.is_file()).cloned().collect();
+        let cold = bench.mapped_files();
         let alone = Alone { first_seconds, cold: Rc::clone(&cold) };
         let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);
         if yardstick.seconds.is_none() {
@@ -254,9 +252,8 @@ impl Measuring<'_> {
             return Ok((predicted(None)?, vec![why]));
         }
         let (folder, signals) = (swap_folder()?, Signals::catch()?);
-        let (program, streams, began, folder) = (self.command, self.streams, self.began, folder.path());
-        let mapped = Mutex::default();
-        let mut bench = Bench { program, folder, streams, signals: &signals, began, in_group: false, mapped };
+        let (program, streams, folder) = (self.command, self.streams, folder.path());
+        let mut bench = Bench { began: self.began, ..Bench::new(program, folder, streams, &signals, false) };
         let alone = Alone { first_seconds: first.seconds, cold: Rc::new([]) };
         let mut runs = RunLog::after(Run { output: streams.first_output(), ..first });
         let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);

@@ -1,68 +1,44 @@
-//! The number that `check` compares with a limit: the least RAM for paged memory with which the program is at most so
-//! much slower than with all that it needs.
-//!
-//! It counts pages, and not what was allocated: the heap pages that must be in RAM so that the others do not come back
-//! too often. Memory that was allocated and not touched, freed memory that an allocator keeps, and files are not in it.
-//! Three things make it steadier than the recommended size: it is compared with the run in all its RAM, so the
-//! pager's own start cancels; it is on the line between two sizes of the curve; and the program's own time and the
-//! costs of this machine, which load on the machine changes, can be those of a baseline.
+//! What a program takes at its peak, and what grew since a baseline: what its memory group was charged, and the heap
+//! that our pager has recorded. Both are counted, not estimated, so load on the machine changes nothing.
 
 use std::path::Path;
 
-use crate::error::AnswerError;
-use crate::SCHEMA_VERSION;
-use coldframe_recording::span::PAGE;
-use coldframe_sheet::Sheet;
+use coldframe_sheet::quantity::human_size;
 use coldframe_store::ProcessFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Method, Point};
+use crate::error::AnswerError;
+use crate::predict::common::program;
+use crate::predict::question::Reading;
+use crate::run::runs::GroupUse;
+use crate::SCHEMA_VERSION;
 
-/// Growth by less than this part is taken to be noise: an aim, which has not been measured (`docs/book/src/check.md`).
-pub const NOISE: f64 = 0.02;
+/// Growth by less than this part, or by fewer bytes, is none: the kernel charges pages in batches.
+pub const GROWTH: (f64, u64) = (0.02, 1 << 20);
 
-/// What a program needs: the contents of a baseline.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+/// What a program takes at its peak: the contents of a baseline.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Need {
     /// Version of this object's form.
     pub schema_version: u32,
-    /// `need`.
+    /// `baseline`.
     pub kind: String,
     /// Version of coldframe.
     pub version: String,
-    /// How the program was watched.
-    #[serde(rename = "method")]
-    pub method: Method,
     /// The program's name.
     pub program: String,
     /// Its command line.
-    pub command: Option<String>,
-    /// The least RAM for paged memory, in bytes.
-    pub need_bytes: u64,
-    /// The recorder's window hides whether less would do, too.
-    pub at_most: bool,
-    /// The longest extra time, in percent of the program's own.
-    pub slowdown_percent: f64,
-    /// The most paged memory of a process at a time.
-    pub managed_bytes: u64,
-    /// The most paged memory of all processes at one time.
-    #[serde(default)]
-    pub together_bytes: u64,
-    /// The most RAM of memory that is not paged.
-    pub not_paged_bytes: u64,
-    /// Pages of heap that were touched, as bytes.
-    pub touched_bytes: u64,
-    /// The program's own time.
-    pub program_seconds: f64,
-    /// How far the recordings of a baseline were apart, as a part of the need.
-    #[serde(default)]
-    pub noise: f64,
-    /// Processes that matter, the largest first.
+    pub command: String,
+    /// The most that its memory group was charged, without a limit and with files that it maps read from the disk;
+    /// null: no group could be made.
+    pub peak_bytes: Option<u64>,
+    /// The parts of that.
+    pub parts: Option<GroupUse>,
+    /// The most heap of all processes at one time; null: our pager does not serve it.
+    pub heap_bytes: Option<u64>,
+    /// Processes that matter, the largest heap first.
     pub processes: Vec<Part>,
-    /// The machine whose costs price a page that comes back.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
-    pub sheet: Option<Sheet>,
 }
 
 /// The memory of one process.
@@ -70,7 +46,7 @@ pub struct Need {
 pub struct Part {
     /// Its program's name.
     pub program: String,
-    /// The most paged memory at a time.
+    /// The most heap at a time.
     pub managed_bytes: u64,
 }
 
@@ -85,6 +61,41 @@ pub struct Grown {
     pub now_bytes: u64,
 }
 
+impl Grown {
+    /// By more than a number that is counted varies.
+    fn is_real(&self) -> bool {
+        is_more(self.before_bytes, self.now_bytes)
+    }
+}
+
+/// Whether bytes grew.
+pub fn is_more(before: u64, now: u64) -> bool {
+    now > before + GROWTH.1 && now as f64 > (1.0 + GROWTH.0) * before as f64
+}
+
+/// The heap of one recording.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Heap {
+    /// The most of all processes at one time.
+    pub bytes: u64,
+    /// Of each process.
+    pub processes: Vec<Part>,
+}
+
+impl Heap {
+    /// Of a recording.
+    pub fn of(reading: &Reading) -> Heap {
+        let mut matter: Vec<&ProcessFacts> =
+            reading.provenance.group.iter().filter(|process| !process.left_out).collect();
+        matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
+        let part = |process: &&ProcessFacts| Part {
+            program: program(Some(&process.command)),
+            managed_bytes: process.managed_bytes,
+        };
+        Heap { bytes: reading.rows.sum(), processes: matter.iter().map(part).collect() }
+    }
+}
+
 impl Need {
     /// A baseline.
     ///
@@ -95,54 +106,68 @@ impl Need {
         let text = std::fs::read_to_string(path).map_err(|e| {
             AnswerError::new(5, format!("{shown}: cannot be read: {e}; write one with --write-baseline {shown}"))
         })?;
-        let again = format!("write it anew with --write-baseline {shown}");
-        let need: Need = serde_json::from_str(&text)
-            .map_err(|e| AnswerError::new(3, format!("{shown}: is no baseline: {e}; {again}")))?;
-        match need.kind == "need" {
-            true => Ok(need),
-            false => Err(AnswerError::new(3, format!("{shown}: is no baseline; {again}"))),
+        let no_baseline = |why: &str| {
+            let again = format!("write it anew with --write-baseline {shown}");
+            AnswerError::new(3, format!("{shown}: is no baseline of this version{why}; {again}"))
+        };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| no_baseline(&format!(": {e}")))?;
+        if value["kind"] != "baseline" {
+            return Err(no_baseline(""));
         }
+        serde_json::from_value(value).map_err(|e| no_baseline(&format!(": {e}")))
     }
 
-    /// Of an answer, and of the processes that it is about.
-    pub fn new(answer: &Answer, group: &[ProcessFacts], sheet: Option<Sheet>) -> Need {
-        let (need_bytes, at_most) = needed(answer, answer.slowdown_percent / 100.0 * answer.program_seconds);
-        let mut matter: Vec<_> = group.iter().filter(|process| !process.left_out).collect();
-        matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
-        let part = |process: &&ProcessFacts| Part {
-            program: crate::predict::common::program(Some(&process.command)),
-            managed_bytes: process.managed_bytes,
-        };
+    /// Of runs in groups without a limit, and of recordings: of the smallest or the largest of each.
+    pub fn new(command: &str, groups: &[GroupUse], heaps: &[Heap], largest: bool) -> Need {
+        fn one<T>(all: &[T], bytes: fn(&T) -> u64, largest: bool) -> Option<&T> {
+            let (least, most) = (all.iter().min_by_key(|one| bytes(one)), all.iter().max_by_key(|one| bytes(one)));
+            if largest {
+                most
+            } else {
+                least
+            }
+        }
+        let group = one(groups, |group| group.peak_bytes, largest);
+        let heap = one(heaps, |heap| heap.bytes, largest);
         Need {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
-            kind: "need".into(),
-            method: answer.method(),
-            program: answer.program.clone(),
-            command: answer.command.clone(),
-            need_bytes,
-            at_most,
-            slowdown_percent: answer.slowdown_percent,
-            managed_bytes: answer.managed_bytes,
-            together_bytes: answer.together_bytes,
-            not_paged_bytes: answer.not_paged_bytes,
-            touched_bytes: answer.curve.first().map_or(0, |full| full.zero_fills * PAGE),
-            program_seconds: answer.program_seconds,
-            noise: 0.0,
-            processes: matter.iter().map(part).collect(),
-            sheet,
+            kind: "baseline".into(),
+            program: program(Some(command)),
+            command: command.into(),
+            peak_bytes: group.map(|group| group.peak_bytes),
+            parts: group.copied(),
+            heap_bytes: heap.map(|heap| heap.bytes),
+            processes: heap.map_or_else(Vec::new, |heap| heap.processes.clone()),
         }
     }
 
-    /// What grew by more than noise since the baseline, the largest growth in bytes first.
-    pub fn grown_since(&self, before: &Need, noise: f64) -> Vec<Grown> {
+    /// Whether both know a number that can be compared.
+    pub fn is_like(&self, other: &Need) -> bool {
+        let known = |pair: (Option<u64>, Option<u64>)| pair.0.is_some() && pair.1.is_some();
+        known((self.peak_bytes, other.peak_bytes)) || known((self.heap_bytes, other.heap_bytes))
+    }
+
+    /// The peaks that grew since the baseline, then what else did, the largest growth in bytes first. Empty: no peak
+    /// grew.
+    pub fn grown_since(&self, before: &Need) -> Vec<Grown> {
         let row = |what: &str, before_bytes, now_bytes| Grown { what: what.into(), before_bytes, now_bytes };
-        let mut rows = vec![
-            row("least RAM", before.need_bytes, self.need_bytes),
-            row("heap at its peak", before.managed_bytes, self.managed_bytes),
-            row("heap touched in all", before.touched_bytes, self.touched_bytes),
-            row("not paged", before.not_paged_bytes, self.not_paged_bytes),
+        let both = |what: &str, before: Option<u64>, now: Option<u64>| Some(row(what, before?, now?));
+        let peaks = [
+            both("peak of its group", before.peak_bytes, self.peak_bytes),
+            both("heap at its peak", before.heap_bytes, self.heap_bytes),
         ];
+        let mut grown: Vec<Grown> = peaks.into_iter().flatten().filter(Grown::is_real).collect();
+        if grown.is_empty() {
+            return grown;
+        }
+        let mut why = Vec::new();
+        if let (Some(before), Some(now)) = (&before.parts, &self.parts) {
+            why.push(row("anonymous memory", before.anonymous_bytes, now.anonymous_bytes));
+            why.push(row("files", before.files_bytes, now.files_bytes));
+            why.push(row("shared memory and tmpfs", before.shared_bytes, now.shared_bytes));
+            why.push(row("the kernel's own", before.kernel_bytes, now.kernel_bytes));
+        }
         if self.processes.len() > 1 || before.processes.len() > 1 {
             let heap_of = |parts: &[Part], name: &str| {
                 let named = parts.iter().filter(|part| part.program == name);
@@ -154,32 +179,29 @@ impl Need {
             let heap = |name: &&str| {
                 row(&format!("heap of {name}"), heap_of(&before.processes, name), heap_of(&self.processes, name))
             };
-            rows.extend(names.iter().map(heap));
+            why.extend(names.iter().map(heap));
         }
-        rows.retain(|row| row.now_bytes as f64 > (1.0 + noise) * row.before_bytes as f64 + PAGE as f64);
-        rows.sort_by_key(|row| std::cmp::Reverse(row.now_bytes - row.before_bytes));
-        rows
+        why.retain(Grown::is_real);
+        why.sort_by_key(|row| std::cmp::Reverse(row.now_bytes - row.before_bytes));
+        grown.extend(why);
+        grown
     }
 }
 
-/// The least RAM with which paging takes at most `extra` seconds more than with all the RAM that the program needs, on
-/// the line between two sizes. Below the recorder's window times are only lower bounds, so no size there counts; then
-/// the second value is true.
-fn needed(answer: &Answer, extra: f64) -> (u64, bool) {
-    let full = answer.curve.first().map_or(0.0, |point| point.seconds);
-    let more = |point: &Point| point.seconds - full;
-    let mut needed = answer.curve.first().map_or(0, |point| point.ram_bytes);
-    for pair in answer.curve.windows(2) {
-        let (above, below) = (&pair[0], &pair[1]);
-        needed = below.ram_bytes;
-        if more(below) > extra {
-            let part = (extra - more(above)) / (more(below) - more(above));
-            needed = above.ram_bytes - (part * (above.ram_bytes - below.ram_bytes) as f64) as u64;
-            break;
-        }
-    }
-    let heap = answer.managed_bytes.max(answer.together_bytes);
-    (needed.max(answer.covered_bytes).min(heap), needed < answer.covered_bytes)
+/// What to know of peaks that varied by more than growth may be. `None`: they did not.
+pub fn varied(groups: &[GroupUse]) -> Option<String> {
+    let peaks = || groups.iter().map(|group| group.peak_bytes);
+    let (low, high) = (peaks().min()?, peaks().max()?);
+    let words = || {
+        format!(
+            "its peak varies by itself, {} to {} in {} runs: the smallest is held against the baseline, and the \
+             largest is written",
+            human_size(low),
+            human_size(high),
+            groups.len()
+        )
+    };
+    is_more(low, high).then(words)
 }
 
 #[cfg(test)]
@@ -188,57 +210,71 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A program of 1 s and 100 MiB whose curve goes through these points, in MiB and seconds.
-    fn answer(points: &[(u64, f64)], covered_mib: u64) -> Answer {
-        let point = |(ram, seconds): &(u64, f64)| Point { ram_bytes: ram * MIB, seconds: *seconds, ..Point::default() };
-        let curve: Vec<Point> = points.iter().map(point).collect();
-        let json = serde_json::json!({ "schema_version": 1, "version": "0", "kind": "advice", "device": "here",
-            "program": "p",
-            "command": null, "trace": "t", "program_seconds": 1.0, "not_paged_bytes": MIB, "managed_bytes": 100 * MIB,
-            "needed_bytes": 101 * MIB, "ram_bytes": null, "slowdown_percent": 10.0, "curve": curve,
-            "thrash_bytes": null, "method": "recorder", "recorded_seconds": 1.0, "memory_use": null,
-                "covered_bytes": covered_mib * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1,
-                "sampled": null,
-            "window_pages": 1, "entries": 1, "processes": 1, "threads": 1, "exit": 0, "measured": "", "how_sure": [],
-                "notes": [] });
-        serde_json::from_value(json).unwrap()
+    fn need(peak: u64, heap: u64) -> Need {
+        let group = GroupUse { peak_bytes: peak, anonymous_bytes: peak, ..GroupUse::default() };
+        Need::new("app", &[group], &[Heap { bytes: heap, processes: Vec::new() }], false)
+    }
+
+    fn names(now: &Need, before: &Need) -> Vec<String> {
+        now.grown_since(before).into_iter().map(|row| row.what).collect()
     }
 
     #[test]
-    fn the_number_lies_on_the_line_between_two_sizes_and_the_pagers_start_cancels() {
-        // 0.3 s of start for all sizes; 0.1 s more is reached half way between 60 and 40 MiB.
-        let answer = answer(&[(101, 1.3), (60, 1.35), (40, 1.45), (20, 9.0)], 10);
-        assert_eq!(needed(&answer, 0.1), (50 * MIB, false));
+    fn growth_beyond_two_percent_and_a_mebibyte_is_named_with_what_it_comes_from() {
+        let before = need(100 * MIB, 80 * MIB);
+        for (peak, heap, grown) in [
+            (102 * MIB, 81 * MIB, &[][..]),
+            (103 * MIB, 80 * MIB, &["peak of its group", "anonymous memory"]),
+            (100 * MIB, 83 * MIB, &["heap at its peak"]),
+            (50 * MIB, 40 * MIB, &[]),
+            (300 * MIB, 240 * MIB, &["peak of its group", "heap at its peak", "anonymous memory"]),
+        ] {
+            assert_eq!(names(&need(peak, heap), &before), grown, "{peak} {heap}");
+        }
+        // Of a small program a mebibyte is noise, however large a part of it that is.
+        assert_eq!(names(&need(5 * MIB, 2 * MIB), &need(4 * MIB, MIB)), [""; 0]);
     }
 
     #[test]
-    fn below_the_recorders_window_there_is_no_number_and_all_it_touched_is_enough() {
-        let curve = [(101, 1.3), (60, 1.35), (40, 1.45), (20, 9.0)];
-        assert_eq!(needed(&answer(&curve, 55), 0.1), (55 * MIB, true));
-        assert_eq!(needed(&answer(&curve, 55), 0.0), (100 * MIB, false));
-        // It never takes longer: the smallest size that was tried.
-        assert_eq!(needed(&answer(&[(101, 1.3), (60, 1.3)], 10), 0.1), (60 * MIB, false));
-    }
-
-    #[test]
-    fn what_grew_by_more_than_noise_is_named_with_its_process() {
-        let answer = answer(&[(101, 1.3), (60, 1.3)], 10);
-        let process = |name: &str, mib| ProcessFacts {
-            command: name.into(),
-            managed_bytes: mib * MIB,
-            ..ProcessFacts::default()
+    fn of_processes_the_one_that_grew_is_named() {
+        let parts = |sizes: &[(&str, u64)]| -> Vec<Part> {
+            sizes.iter().map(|(name, mib)| Part { program: (*name).into(), managed_bytes: mib * MIB }).collect()
         };
-        let before = Need::new(&answer, &[process("/bin/cc1 x", 50), process("ld", 10)], None);
-        let mut now = before.clone();
-        now.need_bytes += before.need_bytes / 100;
-        assert_eq!(now.grown_since(&before, NOISE), []);
-        now.need_bytes = 2 * before.need_bytes;
-        now.processes = vec![Part { program: "cc1".into(), managed_bytes: 61 * MIB }];
-        let grown: Vec<_> = now.grown_since(&before, NOISE).into_iter().map(|row| row.what).collect();
-        assert_eq!(grown, ["least RAM", "heap of cc1"]);
-        assert_eq!(
-            before.grown_since(&now, NOISE),
-            [Grown { what: "heap of ld".into(), before_bytes: 0, now_bytes: 10 * MIB }]
-        );
+        let before = Need { processes: parts(&[("cc1", 50), ("ld", 10)]), ..need(70 * MIB, 60 * MIB) };
+        let now = Need { processes: parts(&[("cc1", 61), ("ld", 10)]), ..need(82 * MIB, 71 * MIB) };
+        assert_eq!(names(&now, &before), ["peak of its group", "heap at its peak", "anonymous memory", "heap of cc1"]);
+    }
+
+    #[test]
+    fn where_peaks_vary_the_smallest_is_held_against_the_largest_of_before() {
+        let group = |mib: u64| GroupUse { peak_bytes: mib * MIB, ..GroupUse::default() };
+        let runs = [group(60), group(75)];
+        let of = |largest| Need::new("app", &runs, &[], largest).peak_bytes.unwrap() / MIB;
+        assert_eq!((of(false), of(true)), (60, 75));
+        assert!(varied(&runs).unwrap().contains("60 MiB to 75 MiB in 2 runs") && varied(&runs[..1]).is_none());
+    }
+
+    #[test]
+    fn what_only_one_of_both_knows_is_not_compared() {
+        let (group, heap) = (Need { heap_bytes: None, ..need(9, 9) }, Need { peak_bytes: None, ..need(9, 9) });
+        assert!(!group.is_like(&heap) && group.is_like(&need(9, 9)) && heap.is_like(&need(9, 9)));
+        assert!(need(900 * MIB, 9).grown_since(&heap).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_form_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("need.json");
+        for old in ["{\"kind\": \"need\", \"need_bytes\": 5}", "{\"kind\": \"baseline\"}", "[]", "no"] {
+            std::fs::write(&file, old).unwrap();
+            let message = Need::read(&file).unwrap_err().to_string();
+            assert!(
+                message.contains("is no baseline of this version") && message.contains("write it anew"),
+                "{message}"
+            );
+        }
+        let written = need(1, 2);
+        std::fs::write(&file, serde_json::to_string(&written).unwrap()).unwrap();
+        assert_eq!(Need::read(&file).unwrap(), written);
     }
 }

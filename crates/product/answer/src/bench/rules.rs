@@ -1,6 +1,5 @@
 //! The numbers that the plans share: when a run is repeated, and how long a run may take.
 
-use crate::predict::question::Limits;
 use crate::run::runs::Runs;
 
 /// A shorter run is repeated, in seconds: three runs, of which the median counts.
@@ -20,10 +19,4 @@ pub fn is_near(runs: &Runs, limit: f64) -> bool {
 /// Whether more runs alone are needed before there is a limit.
 pub fn is_short(plain: &Runs) -> bool {
     plain.runs.len() < REPEATS && plain.seconds < SHORT
-}
-
-/// The longest good run of a program that takes so many seconds alone. `slowdown`: the longest extra time, as a part of
-/// it.
-pub fn longest(alone: f64, slowdown: f64) -> f64 {
-    Limits::slower(Some(slowdown)).longest(alone)
 }

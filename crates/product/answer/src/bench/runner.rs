@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::{Group, SwapKind, Swaps, Tree};
 use coldframe_live::Options;
-use coldframe_proc::Process;
+use coldframe_proc::{field, text, Process};
 use coldframe_recording::span::PAGE;
 use rustix::fs::{fadvise, Advice};
 
@@ -63,7 +64,7 @@ impl Runner for Bench<'_> {
             (By::Plain, _) | (_, None) if self.in_group => {
                 self.paged(&Trial { way: Way::limit(), ..trial.clone() }, NO_LIMIT)
             }
-            (By::Plain, _) if trial.shown => self.shown(),
+            (By::Plain, _) if trial.shown => self.seen(true),
             (By::Plain, _) | (_, None) => self.plain(trial.at_most),
             (_, Some(ram)) => self.paged(trial, ram),
         };
@@ -75,7 +76,24 @@ impl Runner for Bench<'_> {
     }
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// For a question that is asked now.
+    pub fn new(
+        program: &'a Executable,
+        folder: &'a Path,
+        streams: &'a Streams,
+        signals: &'a Signals,
+        in_group: bool,
+    ) -> Bench<'a> {
+        Bench { program, folder, streams, signals, began: Instant::now(), in_group, mapped: Mutex::default() }
+    }
+
+    /// The files that the program maps, as far as runs alone in a group have shown them.
+    pub fn mapped_files(&self) -> Rc<[PathBuf]> {
+        let files = self.mapped.lock().map(|files| files.iter().filter(|file| file.is_file()).cloned().collect());
+        files.unwrap_or_default()
+    }
+
     /// The program alone; it is ended after so many seconds.
     fn plain(&self, at_most: Option<f64>) -> Result<Run, AnswerError> {
         let mut command = plain(self.program);
@@ -96,20 +114,25 @@ impl Bench<'_> {
         Ok(Run { peak_bytes: peak.into_inner(), files, ..self.ended(program, output()) })
     }
 
-    /// The program alone, with the user's own streams.
-    fn shown(&self) -> Result<Run, AnswerError> {
+    /// The program alone, whose RAM is looked at: shares of all that it starts. `shown`: with the user's own streams.
+    pub fn seen(&self, shown: bool) -> Result<Run, AnswerError> {
         let mut process = plain(self.program);
-        self.streams.shown_once(&mut process)?;
-        let began = Instant::now();
+        let output = match shown {
+            true => self.streams.shown_once(&mut process).map(|()| None)?,
+            false => Some(self.streams.again(&mut process)?),
+        };
+        let (began, others) = (Instant::now(), below_since());
         let child = Child::start(process, &self.program[0])?;
         let (id, peak) = (child.id(), AtomicU64::new(0));
         let look = || {
-            self.streams.look(id);
-            let pages = Process::of(id).pages().map_or(0, |[_, resident, _]| resident);
-            peak.fetch_max(pages * PAGE, Relaxed);
+            if shown {
+                self.streams.look(id);
+            }
+            let share = |id: u32| field(&text(&Process::of(id).file("smaps_rollup")), "Pss").unwrap_or(0);
+            peak.fetch_max(others().into_iter().map(share).sum(), Relaxed);
         };
-        let ended = child.wait(&Care { look: &look, ..Care::that_ends(self.signals) })?;
-        let output = self.streams.first_output();
+        let ended = child.wait(&Care { look: &look, others: &others, ..Care::that_ends(self.signals) })?;
+        let output = output.map_or_else(|| self.streams.first_output(), |output| output());
         Ok(Run { peak_bytes: peak.into_inner(), ..self.ended(Program::ended(ended, began), output) })
     }
 

@@ -12,20 +12,15 @@ use super::limit::InLimit;
 use super::limit_answer::LimitAnswer;
 use super::log::RunLog;
 use super::plan::{carry_out, Plan, Step};
-use super::runner::Ways;
 use super::search::{Found, LessRam};
 use super::trial::{Outcome, Refusal, Trial};
+use super::verdict::Verdict;
 use crate::listener::Silent;
 use crate::predict::question::Limits;
 use crate::run::runs::{By, GroupUse, Run, Runs, Way};
 use crate::run::streams::Output;
 
 const MIB: u64 = 1 << 20;
-
-/// Our pager and the kernel with zram.
-fn ways() -> Ways {
-    Ways { pager: Ok(Way::pager()), kernel: Ok(Way::kernel(Some("zram".into()))) }
-}
 
 /// Good from 40 MiB on, and 1,000 pages come back in less.
 fn good_from_40() -> Behaviour {
@@ -57,16 +52,24 @@ fn searched(fake: &mut Fake) -> (Found, RunLog) {
     (carry_out(&plan, &mut runs, fake, &Silent), runs)
 }
 
-fn checked(fake: &mut Fake) -> Result<Option<(Runs, Runs)>, Refusal> {
-    let plan = InLimit { ways: ways(), ram_bytes: 50 * MIB, slowdown: 0.1 };
-    carry_out(&plan, &mut RunLog::default(), fake, &Silent)
+/// The verdict of `check --max-ram 50MiB`, with this swap.
+fn checked_with(fake: &mut Fake, way: Way) -> Result<Verdict, Refusal> {
+    let plan = InLimit { limit: Some((way.clone(), 50 * MIB)), slowdown: 0.1, cold: Rc::new([]) };
+    let first = Run { seconds: fake.seconds, output: Some(Output::digest(fake.prints[0])), ..Run::default() };
+    let mut runs = RunLog::after(first);
+    carry_out(&plan, &mut runs, fake, &Silent)?;
+    Ok(Verdict::new("app", 0.1, fake.seconds).in_limit(&runs, &way, 50 * MIB))
+}
+
+fn checked(fake: &mut Fake) -> Result<Verdict, Refusal> {
+    checked_with(fake, Way::limit())
 }
 
 fn compared(fake: &mut Fake) -> Result<Compared, Refusal> {
     let ram = ["50%".to_string()];
     let named = |name, way| Named { name, way, options: vec![] };
-    let ways = vec![named("pager", Way::pager()), named("kernel, zram", Way::kernel(Some("zram".into())))];
-    let plan = InTurn { ram: &ram, runs: 3, max_time: None, ways };
+    let ways = vec![named("our pager", Way::pager()), named("zram", Way::kernel(Some("zram".into())))];
+    let plan = InTurn { ram: &ram, runs: 3, max_time: None, ways, cold: Rc::new([]), seen_bytes: 60 * MIB };
     let mut runs = RunLog::default();
     let memory = carry_out(&plan, &mut runs, fake, &Silent)?;
     Ok(plan.compared(&runs, memory, &["program".into()], vec![]))
@@ -184,47 +187,68 @@ fn an_output_that_differs_in_numbers_is_noted_and_no_fault() {
     assert_eq!(found.remarks, ["its output differs in numbers from run to run"]);
 }
 
-#[test]
-fn a_check_far_from_the_limit_takes_one_run_and_one_near_it_more() {
-    let counts = |seconds: f64| {
-        let pager = Behaviour { table: vec![(100, seconds, 5)], ..Behaviour::default() };
-        let mut fake = Fake { pager, ..Fake::new(2.0) };
-        fake.kernel.refused = Some("no swap");
-        let (plain, paged) = checked(&mut fake).unwrap_or(None).unwrap_or_default();
-        (plain.runs.len(), paged.runs.len())
-    };
-    assert_eq!(counts(1.9), (1, 1), "within");
-    assert_eq!(counts(2.15), (5, 5), "near the limit");
+/// A program whose group has 100 MiB, and that takes so long in a limit.
+fn limited(limit: Behaviour) -> Fake {
+    let group = Some(GroupUse { peak_bytes: 100 * MIB, ..GroupUse::default() });
+    Fake { limit, group, ..Fake::new(2.0) }
 }
 
 #[test]
-fn a_check_tries_the_kernel_where_our_pager_is_slow_killed_or_changes_the_output() {
-    let cases = [
-        Behaviour { table: vec![(100, 9.0, 5)], ..Behaviour::default() },
-        Behaviour { killed_below: 90, ..good_from_40() },
-        Behaviour { output: Some("another word"), ..good_from_40() },
-        // It does not serve the memory of the program.
-        Behaviour { peak: 1, evicts_nothing: true, ..good_from_40() },
-    ];
-    for pager in cases {
-        let mut fake = Fake { pager, kernel: good_from_40(), peak: 60, ..Fake::new(1.0) };
-        let (plain, paged) = checked(&mut fake).unwrap().unwrap();
-        assert_eq!(paged.by, By::Kernel);
-        assert!(paged.within(1.1 * plain.seconds), "{paged:?}");
-        // If the kernel cannot, it is no: or nobody can page it.
-        let mut fake = Fake { kernel: Behaviour { killed_below: 90, ..good_from_40() }, ..fake.clone() };
-        (fake.clock, fake.trials) = (0.0, vec![]);
-        let (plain, paged) = checked(&mut fake).unwrap().unwrap();
-        assert!(!paged.within(1.1 * plain.seconds), "{paged:?}");
+fn a_check_far_from_the_limit_takes_one_run_and_one_near_it_or_a_no_by_time_more() {
+    let counts = |limit: Behaviour| {
+        let verdict = checked(&mut limited(limit)).unwrap();
+        let of = |runs: Option<Runs>| runs.unwrap().runs.len();
+        (verdict.lives, of(verdict.plain), of(verdict.limited))
+    };
+    let takes = |seconds: f64| Behaviour { table: vec![(100, seconds, 5)], ..Behaviour::default() };
+    assert_eq!(counts(takes(1.9)), (Some(true), 1, 1), "within");
+    assert_eq!(counts(takes(2.15)), (Some(true), 5, 5), "near the limit");
+    assert_eq!(counts(takes(3.0)), (Some(false), 5, 5), "another program may have delayed it");
+    assert_eq!(counts(takes(4.0)), (Some(false), 2, 2), "clearly slow");
+    assert_eq!(counts(takes(90.0)), (Some(false), 2, 2), "it does not end");
+    assert_eq!(counts(Behaviour { killed_below: 60, ..takes(1.9) }), (Some(false), 1, 1), "killed");
+}
+
+#[test]
+fn a_limit_above_the_peak_is_a_yes_after_one_run_however_long_that_took() {
+    let mut fake = limited(Behaviour { table: vec![(100, 3.0, 5)], ..Behaviour::default() });
+    fake.group = Some(GroupUse { peak_bytes: 49 * MIB, ..GroupUse::default() });
+    let verdict = checked(&mut fake).unwrap();
+    assert_eq!((verdict.lives, verdict.limited.unwrap().runs.len()), (Some(true), 1));
+    // Unless it is killed.
+    fake.limit.killed_below = 60;
+    assert_eq!(checked(&mut fake).unwrap().lives, Some(false));
+}
+
+#[test]
+fn a_check_on_a_busy_machine_is_decided_by_work_and_one_of_an_unsteady_program_is_not_told() {
+    for (seconds, lives) in [(2.0, true), (3.0, false)] {
+        let mut busy = limited(Behaviour { table: vec![(100, seconds, 5)], ..Behaviour::default() });
+        busy.group = busy.group.map(|group| GroupUse { others: 1.0, ..group });
+        busy.delays = vec![0.0, 1.9, 0.3, 2.4, 0.1];
+        let verdict = checked(&mut busy).unwrap();
+        assert_eq!((verdict.lives, verdict.by_work), (Some(lives), true), "{verdict:?}");
     }
+    let unsteady =
+        |seed| Fake { noise: 1.0, seed, ..limited(Behaviour { table: vec![(100, 2.1, 5)], ..Behaviour::default() }) };
+    let told: Vec<_> = (0..20).map(|seed| checked(&mut unsteady(seed)).unwrap()).collect();
+    let doubt = told.iter().find(|verdict| !verdict.certain).expect("one of them cannot be told");
+    assert!(doubt.why.as_ref().unwrap().contains("varies by") && doubt.lives.is_none() && !doubt.within);
+}
+
+#[test]
+fn swap_lets_a_program_live_that_is_killed_without() {
+    let mut fake = limited(Behaviour { killed_below: 60, ..Behaviour::default() });
+    fake.kernel = Behaviour { table: vec![(100, 2.1, 5)], ..Behaviour::default() };
+    assert_eq!(checked(&mut fake).unwrap().lives, Some(false));
+    assert_eq!(checked_with(&mut fake, Way::kernel(Some("zram".into()))).unwrap().lives, Some(true));
 }
 
 #[test]
 fn a_program_whose_output_is_another_one_each_time_is_judged_by_its_time() {
     let prints = vec!["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-    let mut fake = Fake { pager: good_from_40(), prints: prints.clone(), ..Fake::new(2.0) };
-    let (_, paged) = checked(&mut fake).unwrap().unwrap();
-    assert!(paged.by == By::Pager && paged.failed.is_none(), "{paged:?}");
+    let mut fake = Fake { limit: good_from_40(), prints: prints.clone(), ..Fake::new(2.0) };
+    assert_eq!(checked(&mut fake).unwrap().lives, Some(true));
     let mut fake = Fake { pager: good_from_40(), kernel: good_from_40(), prints, ..Fake::new(2.0) };
     let compared = compared(&mut fake).unwrap();
     assert!(compared.varies && compared.fastest.is_some(), "{compared:?}");
@@ -232,14 +256,14 @@ fn a_program_whose_output_is_another_one_each_time_is_judged_by_its_time() {
 }
 
 #[test]
-fn a_check_of_a_program_that_fails_or_is_stopped_or_runs_once_has_no_verdict() {
+fn a_check_of_a_program_that_fails_or_is_stopped_has_no_verdict() {
     let mut fake = Fake { status: 2, ..Fake::new(1.0) };
     let failed = checked(&mut fake).unwrap_err();
     assert!(failed.code == 3 && failed.message.contains("exit code 2"), "{failed:?}");
     let mut fake = Fake { signal_at: Some(1), ..Fake::new(2.0) };
-    assert_eq!(checked(&mut fake), Err(Refusal::stopped()));
-    let mut fake = Fake { input_lost: Some("it reads from the terminal"), ..Fake::new(2.0) };
-    assert_eq!((checked(&mut fake), fake.trials.len()), (Ok(None), 1));
+    assert_eq!(checked(&mut fake).unwrap_err(), Refusal::stopped());
+    let refused = Behaviour { refused: Some("no right"), ..Behaviour::default() };
+    assert_eq!(checked(&mut limited(refused)).unwrap_err().message, "no right");
 }
 
 #[test]
@@ -250,17 +274,16 @@ fn one_program_that_prints_another_word_when_our_pager_pages_it_has_one_answer()
     assert_eq!(found.size.good.map(|(_, by)| by), Some(By::Kernel), "the answer recommends the kernel");
     let failed = |runs: &Runs| runs.failed.clone().unwrap_or_default();
     assert_eq!(failed(&runs.kinds()[0].1), "its output was another one");
-    let (_, paged) = checked(&mut fake.clone()).unwrap().unwrap();
-    assert_eq!((paged.by, paged.failed), (By::Kernel, None), "check says yes by the kernel");
     let compared = compared(&mut fake.clone()).unwrap();
-    assert_eq!(compared.fastest.map(|fastest| fastest.name).as_deref(), Some("kernel, zram"), "so does compare");
+    assert_eq!(compared.fastest.map(|fastest| fastest.name).as_deref(), Some("zram"), "so does compare");
     assert_eq!(failed(&compared.sizes[0].ways[0].runs), "its output was another one");
 }
 
 #[test]
-fn a_comparison_drops_a_way_that_is_late_or_refused_and_ends_without_memory() {
-    let slow = Behaviour { table: vec![(1 << 20, 1.0, 0), (99, 90.0, 7)], peak: 60, ..Behaviour::default() };
+fn a_comparison_drops_a_way_that_is_late_or_refused() {
+    let slow = Behaviour { table: vec![(99, 90.0, 7)], ..Behaviour::default() };
     let mut fake = Fake { pager: slow, kernel: good_from_40(), ..Fake::new(1.0) };
+    fake.kernel.table = vec![(99, 1.2, 0)];
     let all = compared(&mut fake).unwrap();
     let [pager, kernel] = &all.sizes[0].ways[..] else { panic!("{all:?}") };
     assert_eq!((pager.output(false), pager.runs.runs.len()), ("1 of 1 late".into(), 1));
@@ -270,9 +293,15 @@ fn a_comparison_drops_a_way_that_is_late_or_refused_and_ends_without_memory() {
     (fake.clock, fake.trials) = (0.0, vec![]);
     let all = compared(&mut fake).unwrap();
     assert_eq!((all.sizes[0].ways[1].output(false), all.fastest), ("failed".into(), None));
-    let mut fake = Fake { kernel: good_from_40(), ..Fake::new(1.0) };
-    let none = compared(&mut fake).unwrap_err();
-    assert!(none.code == 4 && none.message.contains("no memory that can leave"), "{none:?}");
+}
+
+#[test]
+fn percentages_of_a_comparison_are_of_the_groups_peak_and_else_of_what_was_seen() {
+    let group = Some(GroupUse { peak_bytes: 85 * MIB, ..GroupUse::default() });
+    let all = compared(&mut Fake { group, ..Fake::new(1.0) }).unwrap();
+    assert_eq!((all.peak_bytes, all.in_group, all.sizes[0].ram_bytes), (85 * MIB, true, 43 * MIB));
+    let all = compared(&mut Fake::new(1.0)).unwrap();
+    assert_eq!((all.peak_bytes, all.in_group, all.sizes[0].ram_bytes), (60 * MIB, false, 30 * MIB));
 }
 
 #[test]

@@ -1,17 +1,17 @@
-//! Yes or no: whether what a program needs is within a limit, by how much, and what grew since a baseline.
+//! Yes or no: whether a program lives in a limit, and whether it grew since a baseline.
 
-use crate::SCHEMA_VERSION;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::bench::need::{Grown, Need, NOISE};
-use crate::bench::rules::longest;
-use crate::predict::kinds::Method;
-use crate::run::runs::Runs;
+use super::evidence::{Clock, Evidence, Judgement};
+use super::log::RunLog;
+use super::need::{Grown, Need};
+use crate::predict::common::program;
+use crate::run::runs::{Runs, Way};
+use crate::SCHEMA_VERSION;
 
-/// The most recordings: one that is within the limit is enough, and one that is not is repeated, so that luck decides
-/// nothing.
-pub const RECORDINGS: usize = 3;
+/// Where nothing was measured in a limit, it is enough if the program had at most this part of it in RAM.
+const CLEARLY: f64 = 0.5;
 
 /// The answer of `check -- PROGRAM`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
@@ -26,159 +26,143 @@ pub struct Verdict {
     pub program: String,
     /// The longest extra time, in percent of the time alone.
     pub slowdown_percent: f64,
-    /// The time alone.
+    /// The time without a limit.
     pub program_seconds: f64,
-    /// Whether it is within the limit, or there is none: as measured, else by its need.
+    /// Whether it lives in its limit, and did not grow since the baseline.
     pub within: bool,
-    /// Whether that is known: otherwise answers from referenced bits are on both sides of the limit.
+    /// Whether that is known: otherwise it cannot be told.
     pub certain: bool,
-    /// Runs of the program alone; `None`: no `--max-ram`, or it could not be run so.
-    pub plain: Option<Runs>,
-    /// Runs in the RAM that it may have, of all processes together.
-    pub paged: Option<Runs>,
-    /// The limit; `None`: none was given.
+    /// The limit of all that its memory group is charged; null: none was given.
     pub max_ram_bytes: Option<u64>,
-    /// The limit without the need; negative: over the limit.
-    pub distance_bytes: Option<i64>,
-    /// Growth by less than this is taken to be noise, in percent.
-    pub noise_percent: f64,
-    /// The need of each recording, in order; the verdict is that of the median.
-    pub recordings: Vec<u64>,
-    /// The need: the median recording's; `None`: there is no recording.
+    /// Whether it lives in the limit, fast enough; null: there is none, or it cannot be told.
+    pub lives: Option<bool>,
+    /// Why it cannot be told, or was not measured.
+    pub why: Option<String>,
+    /// Whether the program did not run in the limit: what was seen of it alone decides.
+    pub estimated: bool,
+    /// The most that its memory group was charged without a limit; if that is estimated, that its processes had in
+    /// RAM. null: not known.
+    pub peak_bytes: Option<u64>,
+    /// The time in the limit, in times of that without one; null: it did not end, or did not run in it.
+    pub times: Option<f64>,
+    /// Whether times were compared by processor time and waits, since other programs had the processors.
+    pub by_work: bool,
+    /// Runs without a limit.
+    pub plain: Option<Runs>,
+    /// Runs in the limit.
+    pub limited: Option<Runs>,
+    /// How often the program ran.
+    pub run_count: usize,
+    /// What it takes now, if there is a baseline, or one is written.
     pub need: Option<Need>,
     /// The baseline's file.
     pub baseline: Option<String>,
-    /// The need in the baseline.
-    pub baseline_bytes: Option<u64>,
-    /// What grew since then by more than noise.
+    /// What the program took then.
+    pub before: Option<Need>,
+    /// What grew since then.
     pub grown: Vec<Grown>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
 }
 
 impl Verdict {
-    /// Of one recording or more, given in order, and the place of the one that counts.
-    pub fn by_needs(needs: &[Need], limit: Option<u64>, baseline: Option<(&str, &Need)>) -> Verdict {
-        let need = Need { sheet: None, ..needs[median(needs)].clone() };
-        let noise = noise(needs).max(baseline.map_or(0.0, |(_, before)| before.noise)).max(NOISE);
-        let limit = match baseline {
-            Some((_, before)) if limit == Some(growth(before.need_bytes, NOISE)) => {
-                Some(growth(before.need_bytes, noise))
-            }
-            _ => limit,
-        };
-        let distance_bytes = limit.map(|limit| limit as i64 - need.need_bytes as i64);
-        let bits = need.method == Method::ReferencedBits && baseline.is_none();
-        let known = |limit: u64| needs.iter().all(|other| (other.need_bytes > limit) == (need.need_bytes > limit));
+    /// Yes, as nothing is asked yet. `command`: the command line; `slowdown`: the longest extra time, as a part.
+    pub fn new(command: &str, slowdown: f64, seconds: f64) -> Verdict {
         Verdict {
             schema_version: SCHEMA_VERSION,
             kind: "verdict".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            program: need.program.clone(),
-            slowdown_percent: need.slowdown_percent,
-            program_seconds: need.program_seconds,
-            certain: !bits || limit.is_none_or(known),
-            plain: None,
-            paged: None,
-            within: distance_bytes.is_none_or(|distance| distance >= 0),
-            max_ram_bytes: limit,
-            distance_bytes,
-            noise_percent: 100.0 * noise,
-            recordings: needs.iter().map(|need| need.need_bytes).collect(),
-            baseline: baseline.map(|(file, _)| file.into()),
-            baseline_bytes: baseline.map(|(_, before)| before.need_bytes),
-            grown: baseline.map_or_else(Vec::new, |(_, before)| need.grown_since(before, noise)),
-            need: Some(need),
+            program: program(Some(command)),
+            slowdown_percent: 100.0 * slowdown,
+            program_seconds: seconds,
+            within: true,
+            certain: true,
+            ..Verdict::default()
         }
     }
 
-    /// Of measured runs alone.
-    pub fn by_runs(program: String, slowdown: f64, max_ram: Option<u64>, plain: Runs, paged: Runs) -> Verdict {
-        let verdict = Verdict {
-            schema_version: SCHEMA_VERSION,
-            kind: "verdict".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            program,
-            slowdown_percent: 100.0 * slowdown,
-            max_ram_bytes: max_ram,
-            ..Verdict::default()
+    /// By runs without and in a limit of so many bytes.
+    #[must_use]
+    pub fn in_limit(self, runs: &RunLog, way: &Way, ram: u64) -> Verdict {
+        let (plain, limited) = (runs.plain(), runs.paged(way, ram).unwrap_or_default());
+        let evidence = Evidence::of(&plain, &limited, self.slowdown_percent / 100.0);
+        let (lives, why) = match evidence.judgement {
+            Judgement::Yes => (Some(true), None),
+            Judgement::No => (Some(false), None),
+            Judgement::CannotTell(lack) => (None, Some(lack.to_string())),
         };
-        verdict.decided_by(plain, paged, slowdown)
+        let verdict = Verdict {
+            program_seconds: plain.seconds,
+            max_ram_bytes: Some(ram),
+            why,
+            peak_bytes: plain.group_peak(),
+            times: (limited.failed.is_none() && !limited.more && !limited.runs.is_empty()).then_some(evidence.times),
+            by_work: evidence.clock == Clock::Work,
+            plain: Some(plain),
+            limited: Some(limited),
+            ..self
+        };
+        verdict.decided(lives)
     }
 
-    /// The verdict of these runs, with what else is known.
-    pub(crate) fn decided_by(self, plain: Runs, paged: Runs, slowdown: f64) -> Verdict {
-        let within = paged.within(longest(plain.seconds, slowdown));
-        let program_seconds = plain.seconds;
-        Verdict { within, certain: true, program_seconds, plain: Some(plain), paged: Some(paged), ..self }
+    /// By what was seen of it without a limit. `why`: why it did not run in one.
+    #[must_use]
+    pub fn estimated(self, ram: u64, peak: u64, why: String) -> Verdict {
+        let (max_ram_bytes, peak_bytes) = (Some(ram), (peak > 0).then_some(peak));
+        let enough = peak_bytes.is_some_and(|peak| peak as f64 <= CLEARLY * ram as f64);
+        Verdict { max_ram_bytes, peak_bytes, why: Some(why), estimated: true, ..self }.decided(enough.then_some(true))
     }
 
-    /// Whether another recording may change the answer: it is no, or the noise of referenced bits is not known, and
-    /// there are few.
-    pub fn is_open(&self) -> bool {
-        let bits = self.need.as_ref().is_some_and(|need| need.method == Method::ReferencedBits);
-        (!self.within || bits) && self.recordings.len() < RECORDINGS
+    /// By what it takes beside its baseline, if there is one: a file, and its contents.
+    #[must_use]
+    pub fn since(self, need: Need, baseline: Option<(&str, &Need)>) -> Verdict {
+        let lives = self.lives;
+        let grown = baseline.map_or_else(Vec::new, |(_, before)| need.grown_since(before));
+        let (baseline, before) = baseline.map(|(file, before)| (file.to_owned(), before.clone())).unzip();
+        let peak_bytes = self.peak_bytes.filter(|_| !self.estimated).or(need.peak_bytes);
+        Verdict { baseline, before, grown, peak_bytes, need: Some(need), ..self }.decided(lives)
     }
-}
 
-/// So much more than this.
-pub(crate) fn growth(bytes: u64, noise: f64) -> u64 {
-    (bytes as f64 * (1.0 + noise)) as u64
-}
-
-/// How far needs of the same program are apart, as a part of the median.
-pub(crate) fn noise(needs: &[Need]) -> f64 {
-    let bytes = || needs.iter().map(|need| need.need_bytes);
-    let (low, high) = (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0));
-    (high - low) as f64 / needs[median(needs)].need_bytes.max(1) as f64
-}
-
-/// The place of the recording with the median need, the smaller of two.
-pub fn median(needs: &[Need]) -> usize {
-    let mut order: Vec<usize> = (0..needs.len()).collect();
-    order.sort_by_key(|i| needs[*i].need_bytes);
-    order[(order.len() - 1) / 2]
+    fn decided(self, lives: Option<bool>) -> Verdict {
+        let told = lives.is_some() || self.max_ram_bytes.is_none();
+        let no = lives == Some(false) || !self.grown.is_empty();
+        Verdict { lives, within: told && !no, certain: told || no, ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::runs::{GroupUse, Run, Unlike};
 
-    fn need(bytes: u64) -> Need {
-        Need {
-            schema_version: SCHEMA_VERSION,
-            kind: "need".into(),
-            version: "0".into(),
-            method: crate::Method::Recorder,
-            program: "p".into(),
-            command: None,
-            need_bytes: bytes,
-            at_most: false,
-            slowdown_percent: 10.0,
-            managed_bytes: bytes,
-            together_bytes: bytes,
-            not_paged_bytes: 0,
-            touched_bytes: bytes,
-            program_seconds: 1.0,
-            noise: 0.0,
-            processes: Vec::new(),
-            sheet: None,
-        }
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_no_of_limit_or_baseline_is_a_no_and_a_doubt_is_none() {
+        let need =
+            |mib: u64| Need::new("app", &[GroupUse { peak_bytes: mib * MIB, ..GroupUse::default() }], &[], false);
+        let new = || Verdict::new("app", 0.1, 1.0);
+        let outcome = |verdict: Verdict| (verdict.certain, verdict.within);
+        let (yes, no, doubt) = ((true, true), (true, false), (false, false));
+        assert_eq!(outcome(new()), yes, "nothing was asked");
+        // The most that was seen, of a limit of 64 MiB.
+        let seen = |mib: u64| new().estimated(64 * MIB, mib * MIB, "no group".into());
+        assert_eq!([seen(20), seen(40), seen(100), seen(0)].map(outcome), [yes, doubt, doubt, doubt]);
+        let before = need(60);
+        let since = |verdict: Verdict, mib: u64| outcome(verdict.since(need(mib), Some(("need.json", &before))));
+        assert_eq!((since(new(), 60), since(new(), 70)), (yes, no));
+        assert_eq!((since(seen(40), 60), since(seen(40), 70), since(seen(20), 70)), (doubt, no, no));
     }
 
     #[test]
-    fn a_yes_is_final_and_a_no_is_repeated_until_the_median_is_known() {
-        let of =
-            |bytes: &[u64]| Verdict::by_needs(&bytes.iter().map(|b| need(*b)).collect::<Vec<_>>(), Some(100), None);
-        let outcome = |verdict: Verdict| (verdict.within, verdict.is_open(), verdict.need.unwrap().need_bytes);
-        assert_eq!(outcome(of(&[100])), (true, false, 100));
-        assert_eq!(outcome(of(&[101])), (false, true, 101));
-        // Two unlucky ones do not outvote: of two, the smaller one counts.
-        assert_eq!(outcome(of(&[130, 90])), (true, false, 90));
-        assert_eq!(outcome(of(&[130, 120, 90])), (false, false, 120));
-        assert_eq!(of(&[130, 120, 90]).distance_bytes, Some(-20));
-    }
-
-    #[test]
-    fn without_a_limit_the_answer_is_yes() {
-        assert!(Verdict::by_needs(&[need(5)], None, None).within);
+    fn a_run_that_was_killed_has_no_time() {
+        use crate::bench::trial::{Outcome, Trial};
+        let mut runs = RunLog::default();
+        runs.add(Trial::plain(None), 0.0, Outcome::Ran(Run { seconds: 1.0, ..Run::default() }));
+        let trial = Trial::paged(&Way::limit(), 64 * MIB, 9.0);
+        runs.add(trial, 1.0, Outcome::Ran(Run { seconds: 0.5, killed: true, ..Run::default() }));
+        let verdict = Verdict::new("app", 0.1, 1.0).in_limit(&runs, &Way::limit(), 64 * MIB);
+        assert_eq!((verdict.lives, verdict.times, verdict.certain), (Some(false), None, true));
+        assert_eq!(verdict.limited.unwrap().failed, Some(Unlike::Killed.to_string()));
     }
 }

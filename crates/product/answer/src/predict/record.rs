@@ -127,12 +127,10 @@ impl<'a> RecordOrder<'a> {
 pub const PATIENCE: u64 = 10_000_000_000;
 /// The same where further runs decide: they need the time more.
 pub const PATIENCE_WITH_RUNS: u64 = PATIENCE / 4;
-/// The patience of a check: more, since its number must be the same each time.
-pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 
 /// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
 /// question.
-pub(crate) const ELSEWHERE: u64 = 4;
+const ELSEWHERE: u64 = 4;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;

@@ -220,6 +220,11 @@ impl Runs {
         self.range().map_or(0.0, |(low, high)| (high - low) / self.seconds.max(f64::MIN_POSITIVE))
     }
 
+    /// The most that the group of one of the runs was charged; `None`: they ran in none.
+    pub fn group_peak(&self) -> Option<u64> {
+        self.runs.iter().filter_map(|run| run.group).map(|group| group.peak_bytes).max()
+    }
+
     /// The most memory that one of the runs has had; 0: not known.
     pub fn peak_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.peak_bytes).max().unwrap_or(0)
