@@ -12,7 +12,7 @@ use coldframe_answer::service::park::Parked;
 use coldframe_answer::service::squeeze::Squeezed;
 use coldframe_answer::service::top::Top;
 use coldframe_answer::service::turns::Turns;
-use coldframe_answer::{Answer, Need, Verdict};
+use coldframe_answer::{Answer, LimitAnswer, Need, Verdict};
 use coldframe_toolbox::schemas::{of, schemas};
 
 #[test]
@@ -26,6 +26,7 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("device-seen", of::<Seen>()),
         ("device-trial", of::<ZramTrial>()),
         ("doctor", of::<Doctor>()),
+        ("limit", of::<LimitAnswer>()),
         ("need", of::<Need>()),
         ("nothing", of::<Nothing>()),
         ("park", of::<Parked>()),

@@ -59,7 +59,8 @@ fn in_limit(verdict: &Verdict, ram: u64) -> String {
         (None, Some(times)) => {
             let time = human_seconds(limited.seconds);
             let off = 100.0 * (times - 1.0);
-            format!("it takes {time}, without a limit {alone} ({off:+.0} %; at most {most:+.0} %)")
+            let by = if verdict.by_work { " by processor time and waits" } else { "" };
+            format!("it takes {time}, without a limit {alone} ({off:+.0} %{by}; at most {most:+.0} %)")
         }
     };
     let why = if verdict.lives.is_none() { format!(", but {why}") } else { String::new() };
@@ -118,11 +119,7 @@ fn rests_on(verdict: &Verdict) -> String {
         );
     };
     let peak = verdict.peak_bytes.map_or("not known".into(), human_size);
-    let work = if verdict.by_work {
-        " Other programs had the processors: times are compared by processor time and waits."
-    } else {
-        ""
-    };
+    let work = if verdict.by_work { " Other programs had the processors." } else { "" };
     let (plain, limited) = (times(plain), times(limited));
     format!("Its peak without a limit is {peak}. {count}; compared: without a limit {plain}; in it {limited}.{work}")
 }

@@ -110,7 +110,7 @@ fn each_verdict_of_runs_has_its_sentence() {
                 delays: vec![0.0, 1.0],
                 ..fake(takes(2.0))
             },
-            "Other programs had the processors: times are compared by processor time and waits.".into(),
+            "it takes 2.00 s, without a limit 2.00 s (+0 % by processor time and waits; at most +10 %)".into(),
         ),
         (
             Fake { status: 3, ..fake(takes(2.0)) },

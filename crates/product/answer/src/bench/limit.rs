@@ -15,6 +15,7 @@ use coldframe_sheet::quantity::human_size;
 
 use super::evidence::{Evidence, Judgement};
 use super::fit::DELAYED;
+use super::limit_answer::{ending, KILLED};
 use super::log::RunLog;
 use super::plan::{Course, Plan};
 use super::rules::REPEATS_NEAR;
@@ -75,9 +76,16 @@ impl InLimit {
         let limited = runs.of(trial).unwrap_or_default();
         let evidence = Evidence::of(&runs.plain(), &limited, self.slowdown);
         let unclear = matches!(evidence.judgement, Judgement::CannotTell(_));
-        // A slow run may have been delayed by other programs.
-        let slow = !evidence.within && (limited.runs.len() < 2 || !limited.more && evidence.times < DELAYED);
-        limited.runs.len() < REPEATS_NEAR && limited.failed.is_none() && (evidence.near || unclear || slow)
+        // A slow run may have been delayed by other programs, and whether the program or its limit changes what it does,
+        // a second run alone tells.
+        let open = match ending(&limited) {
+            Some(word) => word != KILLED && limited.runs.len() < 2,
+            None => {
+                let slow = limited.runs.len() < 2 || !limited.more && evidence.times < DELAYED;
+                evidence.near || unclear || !evidence.within && slow
+            }
+        };
+        open && limited.runs.len() < REPEATS_NEAR
     }
 }
 

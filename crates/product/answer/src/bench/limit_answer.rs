@@ -184,8 +184,11 @@ impl LimitAnswer {
     }
 }
 
+/// The word for runs that the kernel killed.
+pub const KILLED: &str = "killed";
+
 /// How runs ended that did not end as the program alone, in a word.
 pub fn ending(runs: &Runs) -> Option<&'static str> {
     let killed = Unlike::Killed.to_string();
-    runs.failed.as_ref().map(|why| if *why == killed { "killed" } else { "failed" })
+    runs.failed.as_ref().map(|why| if *why == killed { KILLED } else { "failed" })
 }

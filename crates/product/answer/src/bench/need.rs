@@ -136,7 +136,7 @@ impl Need {
             program: program(Some(command)),
             command: command.into(),
             peak_bytes: group.map(|group| group.peak_bytes),
-            parts: group.copied(),
+            parts: group.map(|group| GroupUse { worked_seconds: None, waited_seconds: None, others: 0.0, ..*group }),
             heap_bytes: heap.map(|heap| heap.bytes),
             processes: heap.map_or_else(Vec::new, |heap| heap.processes.clone()),
         }

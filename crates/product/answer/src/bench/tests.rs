@@ -207,6 +207,7 @@ fn a_check_far_from_the_limit_takes_one_run_and_one_near_it_or_a_no_by_time_more
     assert_eq!(counts(takes(4.0)), (Some(false), 2, 2), "clearly slow");
     assert_eq!(counts(takes(90.0)), (Some(false), 2, 2), "it does not end");
     assert_eq!(counts(Behaviour { killed_below: 60, ..takes(1.9) }), (Some(false), 1, 1), "killed");
+    assert_eq!(counts(Behaviour { status: 3, ..takes(1.9) }), (Some(false), 2, 2), "it ends otherwise");
 }
 
 #[test]

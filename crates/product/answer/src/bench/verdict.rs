@@ -91,13 +91,14 @@ impl Verdict {
             Judgement::No => (Some(false), None),
             Judgement::CannotTell(lack) => (None, Some(lack.to_string())),
         };
+        let ended = limited.failed.is_none() && !limited.more && !limited.runs.is_empty();
         let verdict = Verdict {
             program_seconds: plain.seconds,
             max_ram_bytes: Some(ram),
             why,
             peak_bytes: plain.group_peak(),
-            times: (limited.failed.is_none() && !limited.more && !limited.runs.is_empty()).then_some(evidence.times),
-            by_work: evidence.clock == Clock::Work,
+            times: ended.then_some(evidence.times),
+            by_work: ended && evidence.clock == Clock::Work,
             plain: Some(plain),
             limited: Some(limited),
             ..self

@@ -82,7 +82,7 @@ fn schema_of(line: &str) -> &str {
 
 /// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an
 /// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics.
-const FILES: [&str; 6] = ["answer", "device-seen", "device-trial", "need", "nothing", "record"];
+const FILES: [&str; 7] = ["answer", "device-seen", "device-trial", "limit", "need", "nothing", "record"];
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// The schema of `doctor --calibrate`.
@@ -316,6 +316,12 @@ fn every_verbs_json_is_of_its_schema() {
     if zram && Place::find(&Tree::machine()).is_ok() {
         let line = "run --by kernel --swap zram --ram 16MiB --stats kernel.json -- sort -o sorted n.txt";
         fits(KERNEL, line, &written(line, folder.path(), "kernel.json"));
+        let line = "-q check --write-baseline need.json -- sort -o sorted n.txt";
+        fits("need", line, &written(line, folder.path(), "need.json"));
+        let line = "-q -- sort -o sorted n.txt";
+        let _ = coldframe(&words(line), folder.path(), WIDE);
+        let answer = std::fs::read(folder.path().join("sort.coldframe/advice.json")).unwrap();
+        fits("limit", line, &serde_json::from_slice(&answer).unwrap());
         if let Some(found) = squeeze(folder.path()) {
             fits("squeeze", "squeeze", &found);
         }
