@@ -108,6 +108,7 @@ impl Args {
             read_ahead: self.read_ahead.unwrap_or(READ_AHEAD),
             encrypt: self.encrypt,
             one_budget: !self.each,
+            in_all: true,
             ..Options::new(self.ram)
         }
     }

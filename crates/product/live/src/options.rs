@@ -67,6 +67,10 @@ pub struct Options {
     /// [`crate::Pager::start_for_program`]; a recording, a swap area and slow memory are for one process each.
     #[serde(default)]
     pub one_budget: bool,
+    /// `ram` is for all memory of the run, of which the managed pages have what the rest leaves. Who has made the
+    /// statistics measures that ([`crate::StatsFile::set_beside`]); the pager does not read this.
+    #[serde(default)]
+    pub in_all: bool,
     /// As on the command line (`fifo`, `pa-clock:budget=13`); `None`: chosen for the device at the start. The
     /// calibration supplies a missing `budget` of `pa-clock`, and a missing `valid` of `fifo-sc` or `pa-fifo-sc`.
     pub policy: Option<String>,
@@ -129,6 +133,7 @@ impl Options {
         Options {
             ram,
             one_budget: false,
+            in_all: false,
             policy: None,
             handler: coldframe_recording::plan::HANDLER.to_string(),
             max_memory: 64 << 30,

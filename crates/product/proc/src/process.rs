@@ -141,6 +141,11 @@ impl Process {
         texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
     }
 
+    /// Bytes of its page tables; 0: it has ended.
+    pub fn page_table_bytes(&self) -> u64 {
+        field(&text(&self.file("status")), "VmPTE").unwrap_or(0)
+    }
+
     /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has
     /// not become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages
     /// that were read and never written take none: the kernel maps one page of zeros for all of them.

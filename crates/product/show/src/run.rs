@@ -37,10 +37,17 @@ fn by_pager(run: &PagerRun) -> String {
     let (options, stats, seconds) = (&run.config, &run.stats, run.program.seconds);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
     let (maximum, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    let all = run.all_memory.map_or_else(String::new, |all| {
+        let (most, beside) = (mib(all.most_bytes), mib(all.beside_bytes));
+        format!("RAM in all {most} of {given}; code, stacks, files and tables took {beside} of it\n")
+    });
     if stats.true_faults == 0 {
         let fits = "nothing was paged: the program could touch at most";
-        return format!("{fits} {maximum} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
+        let given = if all.is_empty() { format!(", and RAM is {given}") } else { String::new() };
+        return format!("{fits} {maximum} at a time{given}\n{all}{seconds:.2} s, {} forks\n", stats.forks);
     }
+    let of =
+        if all.is_empty() { format!("RAM {maximum} of at most {given}") } else { format!("Pages in RAM {maximum}") };
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, t: Times| {
         vec![
@@ -61,7 +68,7 @@ fn by_pager(run: &PagerRun) -> String {
         row("wait for the disk", stats.device_wait),
     ];
     format!(
-        "{}\nRAM {maximum} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
+        "{}\n{all}{of}; {} pages left it, {} of them written ({} found unchanged){}\n\
          {}: {} read, {} written in {} writes\n\
          {}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),

@@ -24,7 +24,7 @@ use crate::error::AnswerError;
 /// How long a program may take to end after SIGTERM; the same as with an emulator.
 pub const GRACE: Duration = Duration::from_secs(2);
 /// How often signals and limits are checked, if nothing else is wanted.
-const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// Naps until the last process of a pager has ended.
 const NAPS: u32 = 20;
 const NAP: Duration = Duration::from_millis(1);

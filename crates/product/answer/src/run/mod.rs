@@ -1,6 +1,7 @@
 //! Programs that run: started, ended, given less RAM by our pager or by the kernel.
 
 pub mod awake;
+pub(crate) mod beside;
 pub mod bundle;
 pub mod by_kernel;
 pub mod child;

@@ -14,8 +14,9 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::awake::Awake;
+use crate::run::beside::{AllMemory, Beside, PAUSE_MIN};
 use crate::run::by_kernel::{by_kernel, KernelRun};
-use crate::run::child::{below_since, Care};
+use crate::run::child::{below_since, Care, LOOK};
 use crate::run::choice::{choose, PagedBy};
 use crate::run::disk::Counter;
 pub use crate::run::order::{Order, Program};
@@ -85,6 +86,8 @@ pub struct PagerRun {
     pub device: DeviceTraffic,
     /// The swap area of `--system`; null without one.
     pub swap_area: Option<SwapAreaRun>,
+    /// All memory of the run; null: `--ram` is for each process.
+    pub all_memory: Option<AllMemory>,
     /// For how many seconds the processors were kept awake, since faults came fast; null: without the right to do so.
     pub awake_seconds: Option<f64>,
     /// What became of the program.
@@ -199,22 +202,28 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     let (mail, next) = (stats.mail(), std::sync::Mutex::new(0));
     // A pager without stderr has its words printed here.
     let awake = Awake::new(&stats, order.awake);
+    let others = below_since();
+    let beside = Beside::new(&stats, &options);
+    let pause = beside.as_ref().map_or(LOOK, |_| PAUSE_MIN);
     let look = || {
         awake.look();
+        if let Some(line) = beside.as_ref().and_then(|beside| beside.look(&others)) {
+            listener.note(&line);
+        }
         let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         while let Some(line) = mail.next(&mut next) {
             listener.warn(&line.to_string());
         }
     };
-    let (began, others) = (Instant::now(), below_since());
+    let began = Instant::now();
     let child = order.start(command)?;
     let process = child.id();
-    let ended = child.wait(&Care { look: &look, reap: true, others: &others, ..order.care() })?;
+    let ended = child.wait(&Care { look: &look, pause, reap: true, others: &others, ..order.care() })?;
     let mut program = Program::ended(ended, began);
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;
     }
-    let awake_seconds = awake.seconds();
+    let (awake_seconds, all_memory) = (awake.seconds(), beside.as_ref().map(Beside::all));
     let disk_bytes_written = disk.and_then(|disk| disk.written());
     let started = stats.started();
     let chosen = if started { stats.chosen() } else { None };
@@ -235,6 +244,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
         config: options,
         stats,
         awake_seconds,
+        all_memory,
         program,
         started,
     })

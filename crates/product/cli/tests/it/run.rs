@@ -1,10 +1,12 @@
 //! `coldframe run`: unmodified programs in less RAM than they use. Their output must equal the plain run's, byte for
 //! byte.
 
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use coldframe_proc::{mappings, Process};
 use coldframe_toolbox::programs::{alone, compiled, compiled_by, finish, stderr, stdout};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
@@ -59,7 +61,7 @@ fn eight_threads_of_malloc_and_free_see_their_own_bytes_within_the_ram() {
     let (program, stats) = (compiled(folder.path(), "program", THREADS, &[]), folder.path().join("stats.json"));
     let plain = finish(Command::new(&program));
     assert!(plain.status.success(), "{}", stderr(&plain));
-    let mut paged = coldframe(&["--ram", "6MiB", "--stats", stats.to_str().unwrap(), "--"], folder.path());
+    let mut paged = coldframe(&["--ram", "12MiB", "--stats", stats.to_str().unwrap(), "--"], folder.path());
     paged.arg(&program);
     let paged = finish(paged);
     assert!(paged.status.success(), "{}", stderr(&paged));
@@ -69,6 +71,84 @@ fn eight_threads_of_malloc_and_free_see_their_own_bytes_within_the_ram() {
     assert!(count("device_bytes_written") > 0, "nothing left RAM: {stats}");
     let frames = stats["config"]["ram"].as_u64().unwrap() / 4096;
     assert!(count("resident_max") <= frames + 64, "{} pages in RAM, {frames} allowed", count("resident_max"));
+}
+
+/// 10 MiB of a private mapping of a file, which are not paged, and a heap of 40 MiB; what is not paged comes first.
+const BESIDE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    size_t heap_len = 40 << 20, file_len = 10 << 20;
+    FILE *made = fopen(words[1], "w+");
+    ftruncate(fileno(made), file_len);
+    char *heap = malloc(heap_len);
+    volatile char *file = mmap(0, file_len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(made), 0);
+    for (size_t i = 0; i < file_len; i += 4096) file[i] = i >> 12;
+    for (size_t i = 0; i < heap_len; i += 64) heap[i] = i >> 6;
+    usleep(300000); // what was too much leaves
+    puts("ready"); fflush(stdout);
+    unsigned sum = 0;
+    for (int round = 0; round < 3; round++) for (size_t i = 0; i < heap_len; i += 4096) sum = sum * 31 + heap[i];
+    for (size_t i = 0; i < file_len; i += 4096) sum = sum * 31 + file[i];
+    printf("%08x\n", sum);
+}
+"#;
+
+/// Bytes in RAM of what runs below a process, each shared page divided by the number of its users. A pager's process has
+/// its program's memory.
+fn in_ram(process: u32) -> u64 {
+    let below = Process::of(process).with_descendants().into_iter().skip(1).map(Process::of);
+    let programs = below.filter(|process| process.name() != "coldframe-pager");
+    let bytes = |text: String| mappings(&text).iter().map(|mapping| mapping.counts.pss << 10).sum::<u64>();
+    programs.map(|process| process.smaps().map_or(0, bytes) + process.page_table_bytes()).sum()
+}
+
+#[test]
+fn the_ram_is_for_all_memory_of_a_program_and_the_heap_has_what_is_left() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (program, stats) = (compiled(folder.path(), "program", BESIDE, &[]), folder.path().join("stats.json"));
+    let file = folder.path().join("file");
+    let plain = finish({
+        let mut command = Command::new(&program);
+        command.arg(&file);
+        command
+    });
+    let mut paged = coldframe(&["--ram", "24MiB", "--stats", stats.to_str().unwrap(), "--"], folder.path());
+    let mut paged = paged.arg(&program).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 6];
+    paged.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let (mut most, mut samples) = (0, 0);
+    while paged.try_wait().unwrap().is_none() {
+        (most, samples) = (most.max(in_ram(paged.id())), samples + 1);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let paged = paged.wait_with_output().unwrap();
+    assert_eq!(format!("ready\n{}", stdout(&paged)), stdout(&plain), "{}", stderr(&paged));
+    // 1 MiB: between two looks at what is not paged.
+    let (mib, text) = (1 << 20, std::fs::read_to_string(stats).unwrap());
+    assert!(samples > 10 && most <= 25 * mib, "{most} bytes, {samples} samples");
+    let stats: Value = serde_json::from_str(&text).unwrap();
+    let all = |name: &str| stats["all_memory"][name].as_u64().unwrap();
+    assert!(all("beside_bytes") >= 10 * mib && all("most_bytes") >= 22 * mib, "{text}");
+    assert!(stderr(&paged).contains(" of 24.0 MiB; code, stacks, files and tables took "), "{}", stderr(&paged));
+}
+
+#[test]
+fn a_program_whose_code_takes_more_than_the_ram_runs_with_the_least_frames_and_the_least_ram_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = coldframe(&["--ram", "1MiB", "--", "sh", "-c", "sleep 0.3; echo done"], folder.path());
+    let output = finish({
+        run.env("COLUMNS", "80");
+        run
+    });
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "done\n"));
+    let words = stderr(&output);
+    assert!(words.contains("note: code, stacks and files take ") && words.contains("KiB or more"), "{words}");
 }
 
 struct Server(Child);
@@ -101,7 +181,7 @@ fn redis_saves_in_the_background_what_it_had_at_the_fork() {
             std::thread::sleep(Duration::from_millis(50));
         }
     };
-    let mut paged = coldframe(&["--ram", "3MiB", "--"], folder.path());
+    let mut paged = coldframe(&["--ram", "10MiB", "--"], folder.path());
     paged.args(redis).args(place).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Server(paged.spawn().unwrap());
     wait_for(&["ping"], "PONG");

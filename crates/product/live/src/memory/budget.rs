@@ -45,8 +45,8 @@ const GIVING_US: u64 = 200;
 #[derive(Debug)]
 pub struct Share {
     stats: &'static Stats,
-    /// Frames of the run; 0: this process has a budget of its own.
-    budget: usize,
+    /// Frames of the run, other memory included; 0: this process has a budget of its own.
+    all: usize,
     /// Victims that are evicted together if the share allows.
     batch: usize,
     /// Frames that this process has.
@@ -60,11 +60,16 @@ pub struct Share {
 impl Share {
     pub fn new(stats: &'static Stats, budget: usize, batch: usize) -> Share {
         let (has, zero) = (AtomicUsize::new(FLOOR.min(budget)), || AtomicUsize::new(0));
-        Share { stats, budget, batch, has, place: zero(), promised: zero() }
+        Share { stats, all: budget, batch, has, place: zero(), promised: zero() }
     }
 
     pub fn is_on(&self) -> bool {
-        self.budget > 0
+        self.all > 0
+    }
+
+    /// Frames of the run that other memory leaves.
+    fn budget(&self) -> usize {
+        self.stats.shares.left_of(self.all).max(self.floor())
     }
 
     pub fn frames(&self) -> usize {
@@ -73,7 +78,7 @@ impl Share {
 
     /// Frames that it keeps in any case.
     pub fn floor(&self) -> usize {
-        FLOOR.min(self.budget)
+        FLOOR.min(self.all)
     }
 
     /// The least share with so many frames for the engine.
@@ -100,17 +105,18 @@ impl Share {
 
     /// Frames that nobody has.
     pub fn free(&self) -> usize {
-        self.budget.saturating_sub(self.stats.shares.sum())
+        self.budget().saturating_sub(self.stats.shares.sum())
     }
 
     /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got
     /// any.
     pub fn grow(&self, frames: usize) -> bool {
         let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
-        let frames = frames.min(self.budget.saturating_sub(self.frames()));
-        let taken = if frames > 0 { self.stats.shares.take(me, frames, self.budget) } else { 0 };
+        let budget = self.budget();
+        let frames = frames.min(budget.saturating_sub(self.frames()));
+        let taken = if frames > 0 { self.stats.shares.take(me, frames, budget) } else { 0 };
         if taken < frames {
-            self.stats.shares.ask(me, frames - taken, false, self.budget, sys::now());
+            self.stats.shares.ask(Some(me), frames - taken, false, budget, sys::now());
         }
         if taken > 0 {
             self.set_floor(self.floor());
@@ -123,17 +129,17 @@ impl Share {
     /// gets any.
     pub fn demand(&self, frames: usize) -> bool {
         let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
-        if self.frames() + frames > self.budget {
+        if self.frames() + frames > self.budget() {
             return false;
         }
         let (shares, end) = (&self.stats.shares, sys::now() + GIVING_NS);
         shares.place(me).share.fetch_add(frames as u32, Ordering::SeqCst);
-        while shares.sum() > self.budget {
+        while shares.sum() > self.budget() {
             if sys::now() > end {
                 self.give(frames);
                 return false;
             }
-            shares.ask(me, 0, true, self.budget, sys::now());
+            shares.ask(Some(me), 0, true, self.budget(), sys::now());
             sys::sleep_us(GIVING_US);
         }
         self.has.fetch_add(frames, Ordering::Relaxed);
@@ -162,7 +168,7 @@ impl Share {
     /// If the shares exceed the budget, requests the excess from the idlest processes, perhaps from this one.
     pub fn ask_for_excess(&self) {
         if let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) {
-            self.stats.shares.ask(me, 0, false, self.budget, sys::now());
+            self.stats.shares.ask(Some(me), 0, false, self.budget(), sys::now());
         }
     }
 }

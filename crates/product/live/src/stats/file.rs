@@ -80,6 +80,18 @@ impl StatsFile {
         self.stats.awake.store(awake.into(), Ordering::Relaxed);
     }
 
+    /// Of the one budget of the run, memory that is not managed takes so many bytes. Only for who has made the
+    /// statistics.
+    pub fn set_beside(&self, bytes: u64) {
+        self.stats.shares.set_beside((bytes as usize).div_ceil(crate::PAGE));
+    }
+
+    /// Processes that have more frames together than the rest of `ram` give them back, each down to its least ones.
+    pub fn ask_for_excess(&self, ram: u64) {
+        let shares = &self.stats.shares;
+        shares.ask(None, 0, false, shares.left_of(ram as usize / crate::PAGE), sys::now());
+    }
+
     /// The pager's choices at its start.
     pub fn chosen(&self) -> Option<Chosen> {
         self.stats.chosen()

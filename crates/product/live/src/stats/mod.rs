@@ -309,7 +309,7 @@ impl Stats {
     }
 
     /// The value of `magic`.
-    pub const MAGIC: u64 = 0x636f_6c64_6672_6d31;
+    pub const MAGIC: u64 = 0x636f_6c64_6672_6d32;
     /// Bytes of the page.
     pub const BYTES: usize = std::mem::size_of::<Stats>().next_multiple_of(4096);
     /// The name of its memfd, by which `coldframe top` finds it.

@@ -10,6 +10,9 @@
 //! Nobody keeps the sum. So a process that is killed between two steps takes no frame with it, and whoever is next to
 //! take finds the frames of the dead. Two that take at once may both go back; never do both get the same frame.
 //!
+//! Who has started the run measures its other memory, and takes it off the budget (`beside`); then it asks for what the
+//! shares exceed the budget by.
+//!
 //! A place is its process's: others write only `asked`. Any program of the run may write anything here; so a process
 //! knows its own frames by itself, and a wrong number can only make it give back more or get less.
 
@@ -81,6 +84,8 @@ impl ProcessPlace {
 pub struct Shares {
     /// Places that were ever used.
     used: AtomicU32,
+    /// Frames of the budget that the run's other memory takes, which is not managed.
+    beside: AtomicU32,
     places: [ProcessPlace; PLACES],
 }
 
@@ -103,6 +108,16 @@ impl Shares {
     /// Frames that all living processes have.
     pub fn sum(&self) -> usize {
         self.living().map(|(_, place)| place.share.load(SeqCst) as usize).sum()
+    }
+
+    /// What other memory leaves of a budget of so many frames.
+    pub fn left_of(&self, frames: usize) -> usize {
+        frames.saturating_sub(self.beside.load(Relaxed) as usize)
+    }
+
+    /// The other memory takes so many frames now.
+    pub fn set_beside(&self, frames: usize) {
+        self.beside.store(frames as u32, Relaxed);
     }
 
     /// A place for the calling thread. `mark` gets the word that the kernel is to change at the thread's end.
@@ -135,14 +150,16 @@ impl Shares {
 
     /// Asks the idlest process above its floor for up to `frames`, if it has a quarter fewer faults than this one. If
     /// the shares exceed the budget, it also requests the excess from any process, itself included, unless
-    /// `spare_self`.
-    pub fn ask(&self, me: usize, frames: usize, spare_self: bool, budget: usize, now: u64) {
+    /// `spare_self`. `me`: `None` is no process of the run, and has no faults.
+    pub fn ask(&self, me: Option<usize>, frames: usize, spare_self: bool, budget: usize, now: u64) {
         let (over, now_ms) = (self.sum().saturating_sub(budget), (now / 1_000_000) as u32);
-        let mine = u64::from(self.place(me).level(now_ms));
+        let mine = me.map_or(0, |me| u64::from(self.place(me).level(now_ms)));
         let mut left = frames.max(over) as u32;
         while left > 0 {
             let may_give = |(number, place): &(usize, &ProcessPlace)| {
-                ((over > 0 && !spare_self) || *number != me) && place.excess() > 0 && place.asked.load(SeqCst) == 0
+                ((over > 0 && !spare_self) || Some(*number) != me)
+                    && place.excess() > 0
+                    && place.asked.load(SeqCst) == 0
             };
             let idlest = self.living().filter(may_give).min_by_key(|(_, p)| (p.level(now_ms), Reverse(p.excess())));
             let Some((_, place)) = idlest else { return };
@@ -207,22 +224,27 @@ mod tests {
         let now = 9_000_000_000;
         (0..50).for_each(|_| shares.place(me).note_fault(now));
         (0..45).for_each(|_| shares.place(busy).note_fault(now));
-        shares.ask(me, 64, false, 300, now);
+        shares.ask(Some(me), 64, false, 300, now);
         assert_eq!([me, idle, busy].map(asked), [0, 60, 0]);
         // Faults fade: two seconds later the other one is idle, too.
         shares.place(idle).share.store(40, SeqCst);
         shares.place(me).note_fault(now + 2_000_000_000);
         (0..10).for_each(|_| shares.place(me).note_fault(now + 2_000_000_000));
-        shares.ask(me, 10, false, 240, now + 2_000_000_000);
+        shares.ask(Some(me), 10, false, 240, now + 2_000_000_000);
         assert_eq!([me, busy].map(asked), [0, 10]);
         // More is out than there is: whoever is idlest gives, whether it faults or not.
         shares.place(busy).asked.store(0, SeqCst);
-        shares.ask(me, 0, false, 200, now + 2_000_000_000);
+        shares.ask(Some(me), 0, false, 200, now + 2_000_000_000);
         assert_eq!([me, busy].map(asked), [0, 40]);
+        // So does who is no process of the run: the busiest keeps most.
+        shares.place(busy).asked.store(0, SeqCst);
+        shares.set_beside(30);
+        shares.ask(None, 0, false, shares.left_of(260), now + 2_000_000_000);
+        assert_eq!([me, idle, busy].map(asked), [0, 60, 10]);
         // The same for one that is idler than all, and is spare_self.
         shares.place(busy).asked.store(0, SeqCst);
         (0..50).for_each(|_| shares.place(busy).note_fault(now + 2_000_000_000));
-        shares.ask(me, 0, true, 220, now + 2_000_000_000);
+        shares.ask(Some(me), 0, true, 220, now + 2_000_000_000);
         assert_eq!([me, busy].map(asked), [0, 20]);
     }
 }
