@@ -10,13 +10,13 @@ use coldframe_kernel::{SwapKind, Tree};
 use coldframe_sheet::quantity::{self, ram_size};
 
 use super::compared::{fastest, Compared, Contender, SizeRuns};
-use crate::predict::curve::round_limit;
 use super::log::RunLog;
 use super::plan::{carry_out, Course, Plan, Runner};
 use super::runner::Bench;
 use super::trial::{Outcome, Refusal, Trial};
 use crate::error::AnswerError;
 use crate::listener::Listener;
+use crate::predict::curve::round_limit;
 use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
 use crate::run::program::{default_backing, pageable, Executable};

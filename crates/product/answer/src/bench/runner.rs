@@ -152,7 +152,13 @@ impl<'a> Bench<'a> {
         };
         let max_memory = Options::MAX_MEMORY;
         // As `coldframe run` without --each.
-        let options = Options { backing: self.folder.to_owned(), max_memory, one_budget: true, ..Options::new(ram) };
+        let options = Options {
+            backing: self.folder.to_owned(),
+            max_memory,
+            one_budget: true,
+            in_all: true,
+            ..Options::new(ram)
+        };
         let looks = GroupLooks::new((shown || ram == NO_LIMIT).then_some(&self.mapped));
         let look = |group: &Group, process: u32| {
             looks.look(group);

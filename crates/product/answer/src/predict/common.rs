@@ -177,11 +177,6 @@ impl Common {
         near.map_or(ram, |near| (near.together_bytes as f64 / near.ram_bytes.max(1) as f64 * ram as f64) as u64)
     }
 
-    /// RAM in all of a run with this size: with what is not paged, and of all processes.
-    pub fn in_all(&self, ram: u64) -> u64 {
-        ram
-    }
-
     /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.
     pub fn known(&self, ram: u64) -> Option<Known> {
         let count = |run: &&Runs| run.failed.is_none();

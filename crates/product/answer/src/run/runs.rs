@@ -32,8 +32,6 @@ pub struct Way {
     pub by: By,
     /// The swap that is made for it, if the kernel pages it; `None`: that of the machine.
     pub swap: Option<String>,
-    /// Whether the RAM is for code and mapped files, too, if the kernel pages it.
-    pub in_all: bool,
     /// A setting of the program's runtime.
     pub setting: Option<Setting>,
 }

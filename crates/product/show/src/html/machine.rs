@@ -66,7 +66,7 @@ fn headline(answer: &Answer) -> String {
     let (alone, all) = (human_seconds(answer.program_seconds), human_size(answer.needed_bytes));
     let program = escape(&answer.program);
     if let (Some(bytes), Some(By::Plain)) = (answer.ram_bytes, answer.by) {
-        let (ram, percent) = (human_size(answer.in_all(bytes)), answer.slowdown_percent);
+        let (ram, percent) = (human_size(bytes), answer.slowdown_percent);
         let text =
             format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {alone}.");
         return format!("<h1 id=\"answer\" data-ram=\"{bytes}\">{text}</h1>");
@@ -95,7 +95,7 @@ fn command(answer: &Answer) -> String {
             "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For \
              systemd, compose and Kubernetes</summary><pre \
              class=\"copy\">{}</pre></details>",
-            limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
+            limits(ram, answer.needed_bytes)
         ),
         _ => format!("<p><code class=\"copy\">{words}</code></p>"),
     };

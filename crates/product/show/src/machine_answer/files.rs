@@ -5,8 +5,7 @@ use coldframe_sheet::quantity::human_size;
 
 /// The files that it maps, if they matter.
 pub(crate) fn files(answer: &Answer) -> Option<String> {
-    let not_paged =
-        answer.not_paged.as_ref().filter(|not_paged| not_paged.matter(answer.in_all(answer.needed_bytes)))?;
+    let not_paged = answer.not_paged.as_ref().filter(|not_paged| not_paged.matter(answer.needed_bytes))?;
     let file = |file: &File| {
         let name = file.path.rsplit('/').next().unwrap_or(&file.path);
         format!("{name} {} of {}", human_size(file.referenced_bytes), human_size(file.mapped_bytes))

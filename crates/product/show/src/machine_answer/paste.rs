@@ -55,7 +55,7 @@ pub(super) fn commands(answer: &Answer, report: Option<&Path>) -> String {
     }
     if let (Some(ram), true) = (answer.ram_bytes, out.is_empty()) {
         // Of a process that runs: for its unit or container.
-        let mib = answer.in_all(ram).div_ceil(1 << 20);
+        let mib = ram.div_ceil(1 << 20);
         out += &format!("systemd: MemoryHigh={mib}M; compose: mem_limit: {mib}m; Kubernetes: memory: {mib}Mi\n");
     }
     out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))

@@ -72,7 +72,7 @@ fn shown(answer: &Answer) -> Vec<&Point> {
     let full = answer.needed_bytes;
     let wanted = [Some(full), answer.ram_bytes, answer.given_ram_bytes, Some(full / 2), Some(full / 4), Some(0)];
     let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
-    let size = |point: &Point| human_size(answer.in_all(point.ram_bytes));
+    let size = |point: &Point| human_size(point.ram_bytes);
     let mut points: Vec<&Point> = Vec::new();
     for point in wanted.into_iter().flatten().filter_map(near) {
         if points.len() < ROWS && points.iter().all(|other| size(other) != size(point)) {
@@ -94,7 +94,7 @@ fn table(answer: &Answer, watched: &Watched) -> String {
     let mut out = line(" ", "limit", "adds to a second of work", "pages back");
     for point in sizes {
         let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
-        let limit = human_size(answer.in_all(point.ram_bytes));
+        let limit = human_size(point.ram_bytes);
         out += &line(mark, &limit, &adds(answer, watched, point), &human_count(point.device_reads));
     }
     out
@@ -114,7 +114,7 @@ fn adds(answer: &Answer, watched: &Watched, point: &Point) -> String {
 
 /// The recommended limit, and below which one it stands more than it works, or nothing is known.
 fn recommended(answer: &Answer, watched: &Watched) -> String {
-    let (percent, limit) = (answer.slowdown_percent, |ram| human_size(answer.in_all(ram)));
+    let (percent, limit) = (answer.slowdown_percent, |ram| human_size(ram));
     let found = |ram| answer.curve.iter().find(|point| point.ram_bytes == ram);
     let mut text = match answer.ram_bytes.filter(|ram| *ram < answer.needed_bytes).and_then(found) {
         Some(point) => {
@@ -137,9 +137,9 @@ fn recommended(answer: &Answer, watched: &Watched) -> String {
 
 /// Limits to paste: hard ones that hold the peak, and what was enough while it was watched.
 fn lines(answer: &Answer, since_start: &SinceStart) -> String {
-    let full = answer.in_all(answer.needed_bytes);
+    let full = answer.needed_bytes;
     let peak = since_start.peak_bytes().max(full);
-    let enough = answer.in_all(answer.ram_bytes.unwrap_or(answer.needed_bytes));
+    let enough = answer.ram_bytes.unwrap_or(answer.needed_bytes);
     let why = "and a tenth more; it starts with that again";
     paragraph(&format!("Hard limits hold the {} that it has had, {why}.", human_size(peak)), 0) + &limits(enough, peak)
 }
