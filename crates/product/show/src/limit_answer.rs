@@ -39,6 +39,9 @@ pub fn headline(answer: &LimitAnswer) -> String {
         _ => String::new(),
     };
     match (sizes.recommended_bytes, &sizes.cannot_tell) {
+        (Some(ram), _) if ram >= sizes.peak_bytes => {
+            format!("{first} It needs all of it: {}{lives}.", human_size(ram))
+        }
         (Some(ram), _) => {
             let slower = answer.at(ram).map_or(String::new(), |runs| slower(answer, runs));
             format!("{first} It runs in {}, {slower}{lives}.", human_size(ram))

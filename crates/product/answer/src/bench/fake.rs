@@ -22,6 +22,8 @@ pub struct Behaviour {
     pub refused: Option<&'static str>,
     /// The most memory of its group, or that can leave, in MiB.
     pub peak: u64,
+    /// What its group has there; `None`: as without a limit.
+    pub group: Option<GroupUse>,
     /// Whether our pager has no page to evict.
     pub evicts_nothing: bool,
 }
@@ -118,7 +120,10 @@ impl Fake {
             peak_bytes: behaviour.peak << 20,
             managed_bytes: behaviour.peak << 20,
             evicted_nothing: behaviour.evicts_nothing,
-            group: self.group.map(|group| GroupUse { peak_bytes: group.peak_bytes.min(ram), ..group }),
+            group: behaviour
+                .group
+                .or(self.group)
+                .map(|group| GroupUse { peak_bytes: group.peak_bytes.min(ram), ..group }),
             ..Run::default()
         }
     }

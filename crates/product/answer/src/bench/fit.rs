@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::evidence::Evidence;
+use super::evidence::{Clock, Evidence};
 use super::plan::{Course, Plan};
 use super::rules::{REPEATS, REPEATS_NEAR, SHORT};
 use super::trial::{Outcome, Trial};
@@ -33,8 +33,10 @@ const BELOW: (f64, f64) = (0.94, 0.6);
 const ABOVE: f64 = 1.12;
 /// A run in a limit is ended after so many times its own time and so many seconds: in the search for a fast size, and
 /// in that for one that lives.
-const PATIENCE: (f64, f64) = (2.0, 0.5);
+const PATIENCE: (f64, f64) = (3.0, 1.0);
 const PATIENCE_LIVES: (f64, f64) = (5.0, 2.0);
+/// More on a busy machine.
+const BUSY: f64 = 2.0;
 /// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
 pub const DELAYED: f64 = 1.6;
 /// Sizes below the least fast one that are run with swap, as parts of it.
@@ -174,6 +176,10 @@ impl Fitting<'_, '_> {
         if left < least || self.course.runs().signal() {
             return Ok(false);
         }
+        // Other programs that have the processors delay each run.
+        let plain = self.course.runs().plain();
+        let busy = Clock::of(&plain, &plain, self.plan.limits.slowdown) == Clock::Work;
+        let times = if busy { BUSY * times } else { times };
         let patience = (times * own + seconds).min(left / 2.0).max(1.2 * least + 0.2).min(left);
         Ok(matches!(self.course.run(Trial { at_most: Some(patience), ..kind.clone() })?, Outcome::Ran(_)))
     }
