@@ -40,7 +40,6 @@ fn stdout_is_that_of_the_program_and_the_answer_is_on_stderr_if_stdout_is_no_ter
         ("-- ./p", "p takes"),
         ("--once -- ./p", "p takes"),
         ("check --max-slowdown 9000% --max-ram 64MiB -- ./p", "yes"),
-        ("check --max-slowdown 9000% --max-ram 64MiB --need -- ./p", "yes"),
         ("check --write-baseline need.json -- ./p", "p"),
         ("run --ram 4MiB -- ./p", "RAM"),
         ("record -o p.parquet -- ./p", "rows"),
