@@ -110,7 +110,7 @@ fn each_verdict_of_runs_has_its_sentence() {
                 delays: vec![0.0, 1.0],
                 ..fake(takes(2.0))
             },
-            "it takes 2.00 s, without a limit 2.00 s (+0 % by processor time and waits; at most +10 %)".into(),
+            "it takes 3.00 s, without a limit 2.00 s (+0 % by processor time and waits; at most +10 %)".into(),
         ),
         (
             Fake { status: 3, ..fake(takes(2.0)) },
@@ -377,7 +377,7 @@ fn each_comparison_has_its_sentence() {
                 group: Some(GroupUse { peak_bytes: 80 * MIB, ..GroupUse::default() }),
                 ..fake(takes(1.2), takes(1.5))
             },
-            "with at most 80 MiB; 3 runs of each kind, in turn limit swap",
+            "with at most 80 MiB; 3 runs of each kind, in turn",
         ),
         (
             Fake {
