@@ -45,7 +45,8 @@ pub use predict::recorded::Recorded;
 pub use predict::since_start::SinceStart;
 pub use predict::swap::{SwapAnswer, Swapped};
 pub use predict::watched::Watched;
-pub use run::runs::{By, GroupUse, Run, Runs, NO_SWAP};
+pub use run::looks::group::GroupUse;
+pub use run::runs::{By, Run, Runs, NO_SWAP};
 
 /// The version of the form of every JSON object of this crate.
 pub const SCHEMA_VERSION: u32 = 1;

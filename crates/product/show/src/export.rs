@@ -115,7 +115,7 @@ const CURVE: [Column<Point>; 7] = [
 /// The columns of measured limits.
 const LIMIT: [Column<Runs>; 6] = [
     ("ram_bytes", |runs| runs.ram_bytes.into()),
-    ("swap", |runs| limit_answer::swap(runs).into()),
+    ("swap", |runs| runs.swap_words().into()),
     ("seconds", |runs| runs.failed.is_none().then_some(runs.seconds).into()),
     ("runs", |runs| runs.runs.len().into()),
     ("peak_bytes", |runs| runs.peak_bytes().into()),

@@ -112,18 +112,7 @@ pub fn cells(answer: &LimitAnswer, runs: &Runs) -> [String; 5] {
         _ => runs.setting.as_deref().unwrap_or_default(),
     };
     let limit = runs.ram_bytes.unwrap_or(answer.limit.peak_bytes);
-    [human_size(limit), swap(runs).into(), time, times, remark.into()]
-}
-
-/// Where pages went, in a word.
-pub(crate) fn swap(runs: &Runs) -> &'static str {
-    match (runs.by, runs.swap.as_deref()) {
-        (By::Pager, _) => "our pager",
-        (By::Plain, _) | (_, Some(NO_SWAP)) => "none",
-        (_, Some("zram")) => "zram",
-        (_, None) => "this machine's",
-        (_, Some(_)) => "a file",
-    }
+    [human_size(limit), runs.swap_words(), time, times, remark.into()]
 }
 
 /// The names of the columns.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use super::rules::{NEAR, REPEATS};
 use crate::predict::question::Limits;
-use crate::run::runs::{By, GroupUse, Run, Runs};
+use crate::run::looks::group::GroupUse;
+use crate::run::runs::{By, Run, Runs};
 
 /// Other programs that use so many processors may have delayed a run: a guess, above what this machine's own services
 /// use.
@@ -24,15 +25,15 @@ pub enum Clock {
 
 impl Clock {
     /// By which clock runs are compared whose slowdown may be so large a part.
-    pub fn of(plain: &Runs, runs: &Runs, slowdown: f64) -> Clock {
-        let all = || plain.runs.iter().chain(&runs.runs);
+    pub fn choose(plain: &Runs, runs: &Runs, slowdown: f64) -> Clock {
+        let both = || plain.runs.iter().chain(&runs.runs);
         let delayed = |run: &Run| {
             run.group.is_some_and(|group| {
                 group.others > OTHERS && group.waited_seconds.unwrap_or(0.0) > WAITED * slowdown * run.seconds
             })
         };
-        let counted = all().all(|run| run.group.and_then(|group: GroupUse| group.worked_seconds).is_some());
-        if counted && all().any(delayed) {
+        let counted = both().all(|run| run.group.and_then(|group: GroupUse| group.worked_seconds).is_some());
+        if counted && both().any(delayed) {
             Clock::Work
         } else {
             Clock::Time
@@ -105,17 +106,17 @@ pub struct Evidence {
 impl Evidence {
     /// Judges runs. `slowdown`: the longest extra time, as a part of the time alone. A limit above the group's peak
     /// delays nothing, whatever the clock says.
-    pub fn of(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
-        let clock = Clock::of(plain, runs, slowdown);
+    pub fn judge(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
+        let clock = Clock::choose(plain, runs, slowdown);
         let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
-        let (Some(own), Some(median)) = (middle(&alone), middle(&less)) else {
+        let (Some(plain_seconds), Some(median)) = (middle(&alone), middle(&less)) else {
             let judgement = Judgement::CannotTell(Lack::Runs);
             return Evidence { times: 0.0, clock, judgement, within: false, near: false };
         };
-        let longest = |own: f64| Limits::slower(Some(slowdown)).longest(own);
-        let limit = longest(own);
+        let longest = |seconds: f64| Limits::slower(Some(slowdown)).longest(seconds);
+        let limit = longest(plain_seconds);
         let near = (median / limit - 1.0).abs() < NEAR / 2.0;
-        let noise = (alone[alone.len() - 1] - alone[0]) / own;
+        let noise = (alone[alone.len() - 1] - alone[0]) / plain_seconds;
         let ended = runs.failed.is_none() && !runs.more;
         let above =
             ended && runs.by == By::Kernel && plain.group_peak().is_some_and(|peak| runs.ram_bytes > Some(peak));
@@ -132,7 +133,7 @@ impl Evidence {
             true => Judgement::Yes,
             false => Judgement::No,
         };
-        Evidence { times: median / own.max(f64::MIN_POSITIVE), clock, judgement, within, near }
+        Evidence { times: median / plain_seconds.max(f64::MIN_POSITIVE), clock, judgement, within, near }
     }
 }
 

@@ -4,7 +4,8 @@
 
 use super::plan::Runner;
 use super::trial::{Outcome, Refusal, Trial};
-use crate::run::runs::{By, GroupUse, Run, Way};
+use crate::run::looks::group::GroupUse;
+use crate::run::runs::{By, Run, Way};
 use crate::run::streams::Output;
 
 /// How a program behaves in less RAM by one pager.

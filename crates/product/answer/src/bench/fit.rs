@@ -5,8 +5,8 @@
 //!   alone, files cold ─► a guess ─► bisection: killed or too slow: more; fast enough: less ─► the size again
 //!     ─► a given size ─► less with swap ─► the least that lives ─► files in RAM already ─► our pager
 //! ```
-//! The group's peak is the largest size. A program that is killed ends soon, so a search costs few run times. What comes
-//! later has less claim to the time that is left.
+//! The group's peak is the largest size. A program that is killed ends soon, so a search costs few run times. What
+//! comes later has less claim to the time that is left.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -18,7 +18,8 @@ use super::trial::{Outcome, Trial};
 use crate::listener::Listener;
 use crate::predict::curve::round_limit;
 use crate::predict::question::Limits;
-use crate::run::runs::{By, GroupUse, Way};
+use crate::run::looks::group::GroupUse;
+use crate::run::runs::{By, Way};
 use crate::run::runtime::Runtime;
 
 use super::log::RunLog;
@@ -140,7 +141,7 @@ impl Fitting<'_, '_> {
         self.course.runs().plain().group_peak().unwrap_or(0)
     }
 
-    fn own(&self) -> f64 {
+    fn plain_seconds(&self) -> f64 {
         self.course.runs().plain().seconds
     }
 
@@ -156,7 +157,7 @@ impl Fitting<'_, '_> {
 
     fn evidence(&self, kind: &Trial) -> Option<Evidence> {
         let runs = self.course.runs();
-        Some(Evidence::of(&runs.plain(), &runs.of(kind)?, self.plan.limits.slowdown))
+        Some(Evidence::judge(&runs.plain(), &runs.like(kind)?, self.plan.limits.slowdown))
     }
 
     /// Whether a kind of runs is fast enough.
@@ -171,16 +172,16 @@ impl Fitting<'_, '_> {
 
     /// The same with another patience.
     fn run_for(&mut self, kind: &Trial, (times, seconds): (f64, f64)) -> Result<bool, Trial> {
-        let (left, own) = (self.left(), self.own());
-        let least = self.plan.limits.longest(own);
-        if left < least || self.course.runs().signal() {
+        let (left, plain_seconds) = (self.left(), self.plain_seconds());
+        let shortest = self.plan.limits.longest(plain_seconds);
+        if left < shortest || self.course.runs().signal() {
             return Ok(false);
         }
         // Other programs that have the processors delay each run.
         let plain = self.course.runs().plain();
-        let busy = Clock::of(&plain, &plain, self.plan.limits.slowdown) == Clock::Work;
+        let busy = Clock::choose(&plain, &plain, self.plan.limits.slowdown) == Clock::Work;
         let times = if busy { BUSY * times } else { times };
-        let patience = (times * own + seconds).min(left / 2.0).max(1.2 * least + 0.2).min(left);
+        let patience = (times * plain_seconds + seconds).min(left / 2.0).max(1.2 * shortest + 0.2).min(left);
         Ok(matches!(self.course.run(Trial { at_most: Some(patience), ..kind.clone() })?, Outcome::Ran(_)))
     }
 
@@ -191,10 +192,10 @@ impl Fitting<'_, '_> {
             if !self.run(kind)? {
                 break;
             }
-            let ended = self.course.runs().of(kind).is_some_and(|runs| runs.failed.is_none() && !runs.more);
+            let ended = self.course.runs().like(kind).is_some_and(|runs| runs.failed.is_none() && !runs.more);
             // A slow run may have been delayed by other programs.
             let open = |evidence: Evidence| evidence.near || !evidence.within && evidence.times < DELAYED;
-            if !ended || !self.evidence(kind).is_some_and(open) || self.own() >= 2.0 * SHORT {
+            if !ended || !self.evidence(kind).is_some_and(open) || self.plain_seconds() >= 2.0 * SHORT {
                 break;
             }
         }
@@ -228,21 +229,21 @@ impl Fitting<'_, '_> {
         self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())
     }
 
-    /// Runs a size again, and larger ones, until one stays good. `all`: it is all that the program takes.
-    fn confirmed(&mut self, way: &Way, ram: u64, all: bool) -> Result<Option<u64>, Trial> {
+    /// Runs a size again, and larger ones, until one stays good. `whole`: it is all that the program takes.
+    fn confirmed(&mut self, way: &Way, ram: u64, whole: bool) -> Result<Option<u64>, Trial> {
         let mut ram = ram;
         for _ in 0..=ENLARGED {
             let kind = self.cold(way, ram);
             loop {
-                let (own, evidence) = (self.own(), self.evidence(&kind));
+                let (seconds, evidence) = (self.plain_seconds(), self.evidence(&kind));
                 let near = evidence.is_none_or(|evidence| evidence.near);
-                let wanted = match (own < SHORT, near) {
+                let wanted = match (seconds < SHORT, near) {
                     (true, true) => REPEATS_NEAR,
                     (true, false) => REPEATS,
-                    (false, _) if own < LONG => 2,
+                    (false, _) if seconds < LONG => 2,
                     (false, _) => 1,
                 };
-                let runs = self.course.runs().of(&kind).unwrap_or_default();
+                let runs = self.course.runs().like(&kind).unwrap_or_default();
                 if runs.runs.len() >= wanted || runs.failed.is_some() || !self.run(&kind)? {
                     break;
                 }
@@ -253,7 +254,7 @@ impl Fitting<'_, '_> {
                 // Its peak without a limit is no run in a limit.
                 None => return Ok(None),
                 Some(false) => {
-                    ram = round_limit((ram as f64 * if all { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64)
+                    ram = round_limit((ram as f64 * if whole { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64)
                 }
             }
         }
@@ -273,7 +274,7 @@ impl Fitting<'_, '_> {
                 _ => break,
             }
         }
-        if let Some(ram) = good.filter(|_| self.own() < LONG) {
+        if let Some(ram) = good.filter(|_| self.plain_seconds() < LONG) {
             self.run(&self.cold(way, ram))?;
         }
         Ok(good)
@@ -294,7 +295,7 @@ impl Fitting<'_, '_> {
             {
                 break;
             }
-            let kind = self.course.runs().of(&self.cold(way, ram));
+            let kind = self.course.runs().like(&self.cold(way, ram));
             if kind.is_none_or(|runs| runs.more) {
                 break;
             }
@@ -314,7 +315,7 @@ impl Fitting<'_, '_> {
 
     /// A smaller limit with a setting of the runtime, if it is fast enough there.
     fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<Option<(Way, u64)>, Trial> {
-        let used = self.course.runs().of(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
+        let used = self.course.runs().like(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
         let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(None) };
         let (way, ram) = (Way { setting: Some(setting), ..way.clone() }, round_limit(ram));
         Ok(self.measure(&self.cold(&way, ram))?.filter(|good| *good).map(|_| (way, ram)))
@@ -322,7 +323,7 @@ impl Fitting<'_, '_> {
 
     /// The least limit where its files are in RAM already: with less it is tried while that is fast.
     fn warm(&mut self, way: &Way, fast: u64) -> Result<Option<u64>, Trial> {
-        let group = self.course.runs().of(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
+        let group = self.course.runs().like(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
         let files = group.map_or(0, |group: GroupUse| group.peak_bytes.saturating_sub(group.fixed_bytes));
         if self.plan.cold.is_empty() || (files as f64) < FILES * fast as f64 {
             return Ok(None);

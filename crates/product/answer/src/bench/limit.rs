@@ -73,8 +73,8 @@ impl Plan for InLimit {
 impl InLimit {
     /// Whether another turn may say otherwise.
     fn is_open(&self, runs: &RunLog, trial: &Trial) -> bool {
-        let limited = runs.of(trial).unwrap_or_default();
-        let evidence = Evidence::of(&runs.plain(), &limited, self.slowdown);
+        let limited = runs.like(trial).unwrap_or_default();
+        let evidence = Evidence::judge(&runs.plain(), &limited, self.slowdown);
         let unclear = matches!(evidence.judgement, Judgement::CannotTell(_));
         // A slow run may have been delayed by other programs, and whether the program or its limit changes what it does,
         // a second run alone tells.

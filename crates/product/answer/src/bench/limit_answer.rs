@@ -11,14 +11,15 @@ use crate::predict::common::{origin, program};
 use crate::predict::curve::round_limit;
 use crate::predict::kinds::Answer;
 use crate::predict::question::Limits;
+use crate::run::looks::group::GroupUse;
 use crate::run::program::is_root;
-use crate::run::runs::{By, GroupUse, Runs, Unlike, Way, NO_SWAP};
+use crate::run::runs::{By, Runs, Unlike, Way, NO_SWAP};
 use crate::SCHEMA_VERSION;
 
 /// The part that a limit to paste is larger than the least fast one. The machine's services use the same for requests.
 const MARGIN: f64 = 0.1;
 /// A program that has less than this part of its anonymous memory in a limit without swap has taken less itself.
-const OWN: f64 = 0.8;
+const SMALLER_HEAP: f64 = 0.8;
 /// Both limits are said where files in RAM make so large a part of a difference.
 const WARM: f64 = 0.9;
 
@@ -100,9 +101,10 @@ impl LimitAnswer {
         let kinds: Vec<(Way, Runs)> = runs.kinds();
         let cold = plain.cold || kinds.iter().any(|(_, runs)| runs.cold);
         let none = |(way, runs): &&(Way, Runs)| *way == Way::limit() && runs.cold == cold;
-        let at = |ram: u64| kinds.iter().filter(none).find(|(_, runs)| runs.ram_bytes == Some(ram)).map(|kind| &kind.1);
-        let fast = fit.fast.and_then(at);
-        let evidence = fast.map(|fast| Evidence::of(&plain, fast, limits.slowdown));
+        let limited =
+            |ram: u64| kinds.iter().filter(none).find(|(_, runs)| runs.ram_bytes == Some(ram)).map(|kind| &kind.1);
+        let fast = fit.fast.and_then(limited);
+        let evidence = fast.map(|fast| Evidence::judge(&plain, fast, limits.slowdown));
         let lack = match evidence.as_ref().map(|evidence| &evidence.judgement) {
             Some(Judgement::CannotTell(lack)) => Some(*lack),
             Some(_) => None,
@@ -112,11 +114,11 @@ impl LimitAnswer {
         let died = |runs: &Runs| runs.failed.is_some() && runs.cold == cold;
         let dies = kinds.iter().filter(none).filter(|(_, runs)| died(runs)).filter_map(|(_, runs)| runs.ram_bytes);
         let at_recommended = fast.and_then(group);
-        let sizes_itself =
-            at_recommended.is_some_and(|at| (at.anonymous_bytes as f64) < OWN * parts.anonymous_bytes as f64);
-        let mut all = vec![plain.clone()];
-        all.extend(kinds.iter().map(|(_, runs)| runs.clone()));
-        all[1..].sort_by_key(|runs| std::cmp::Reverse(runs.ram_bytes));
+        let sizes_itself = at_recommended
+            .is_some_and(|group| (group.anonymous_bytes as f64) < SMALLER_HEAP * parts.anonymous_bytes as f64);
+        let mut kinds_of_runs = vec![plain.clone()];
+        kinds_of_runs.extend(kinds.iter().map(|(_, runs)| runs.clone()));
+        kinds_of_runs[1..].sort_by_key(|runs| std::cmp::Reverse(runs.ram_bytes));
         let lives = fit.lives.or(fit.fast);
         LimitAnswer {
             schema_version: SCHEMA_VERSION,
@@ -145,7 +147,7 @@ impl LimitAnswer {
                 given_bytes: limits.ram,
                 cannot_tell: lack.map(|lack| lack.to_string()),
             },
-            runs: all,
+            runs: kinds_of_runs,
             run_count: runs.count(),
             notes: [remarks, fit.remarks].concat(),
             prediction: None,
@@ -165,15 +167,15 @@ impl LimitAnswer {
 
     /// Times the program's own time that runs took.
     pub fn times(&self, runs: &Runs) -> f64 {
-        Evidence::of(self.plain(), runs, self.slowdown_percent / 100.0).times
+        Evidence::judge(self.plain(), runs, self.slowdown_percent / 100.0).times
     }
 
     /// The least fast runs by another way than a limit without swap.
     pub fn others(&self) -> impl Iterator<Item = &Runs> {
         let slowdown = self.slowdown_percent / 100.0;
-        let least = self.limit.fast_bytes.unwrap_or(self.limit.peak_bytes);
+        let largest = self.limit.fast_bytes.unwrap_or(self.limit.peak_bytes);
         let good = move |runs: &&Runs| {
-            runs.ram_bytes.is_some_and(|ram| ram < least) && Evidence::of(self.plain(), runs, slowdown).within
+            runs.ram_bytes.is_some_and(|ram| ram < largest) && Evidence::judge(self.plain(), runs, slowdown).within
         };
         let with_swap = |runs: &Runs| runs.by == By::Kernel && runs.swap.as_deref() != Some(NO_SWAP);
         let with_setting = |runs: &Runs| runs.setting.is_some();

@@ -124,7 +124,7 @@ impl RunLog {
     }
 
     /// The runs of this kind; `None`: there are none.
-    pub fn of(&self, trial: &Trial) -> Option<Runs> {
+    pub fn like(&self, trial: &Trial) -> Option<Runs> {
         let kind = |(way, runs): &(Way, Runs)| {
             *way == trial.way && runs.ram_bytes == trial.ram_bytes && runs.cold != trial.cold.is_empty()
         };

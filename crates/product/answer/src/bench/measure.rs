@@ -1,8 +1,8 @@
 //! What a program needs, in the best way that the machine allows.
 //!
 //! ```text
-//!   a memory group can be made ─► alone in a group, seen by the user ─► alone, files cold ─► limits ─► recorded: LimitAnswer
-//!   none                       ─► recorded by our pager, else watched by its referenced bits ─► runs by our pager: Answer
+//!   a memory group can be made ─► alone, shown ─► alone, files cold ─► in limits ─► recorded: a LimitAnswer
+//!   none can                   ─► recorded by our pager, else watched by its bits ─► by our pager: an Answer
 //! ```
 
 use std::path::Path;

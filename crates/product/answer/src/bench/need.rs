@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::AnswerError;
 use crate::predict::common::program;
 use crate::predict::question::Reading;
-use crate::run::runs::GroupUse;
+use crate::run::looks::group::GroupUse;
 use crate::SCHEMA_VERSION;
 
 /// Growth by less than this part, or by fewer bytes, is none: the kernel charges pages in batches.

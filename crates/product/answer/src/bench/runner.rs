@@ -24,7 +24,7 @@ use crate::listener::Silent;
 use crate::predict::bits::file_looks::FileLooks;
 use crate::run::by_kernel::ready_here;
 use crate::run::child::{below_since, Care, Child, Signals, Why, GRACE};
-use crate::run::group_looks::GroupLooks;
+use crate::run::looks::group::GroupLooks;
 use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::paged::{run, PagedRun};
 use crate::run::pager::Pager;

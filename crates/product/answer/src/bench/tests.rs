@@ -17,7 +17,8 @@ use super::trial::{Outcome, Refusal, Trial};
 use super::verdict::Verdict;
 use crate::listener::Silent;
 use crate::predict::question::Limits;
-use crate::run::runs::{By, GroupUse, Run, Runs, Way};
+use crate::run::looks::group::GroupUse;
+use crate::run::runs::{By, Run, Runs, Way};
 use crate::run::streams::Output;
 
 const MIB: u64 = 1 << 20;

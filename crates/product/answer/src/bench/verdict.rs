@@ -85,7 +85,7 @@ impl Verdict {
     #[must_use]
     pub fn in_limit(self, runs: &RunLog, way: &Way, ram: u64) -> Verdict {
         let (plain, limited) = (runs.plain(), runs.paged(way, ram).unwrap_or_default());
-        let evidence = Evidence::of(&plain, &limited, self.slowdown_percent / 100.0);
+        let evidence = Evidence::judge(&plain, &limited, self.slowdown_percent / 100.0);
         let (lives, why) = match evidence.judgement {
             Judgement::Yes => (Some(true), None),
             Judgement::No => (Some(false), None),
@@ -134,7 +134,8 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::runs::{GroupUse, Run, Unlike};
+    use crate::run::looks::group::GroupUse;
+    use crate::run::runs::{Run, Unlike};
 
     const MIB: u64 = 1 << 20;
 

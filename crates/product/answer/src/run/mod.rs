@@ -1,18 +1,17 @@
 //! Programs that run: started, ended, given less RAM by our pager or by the kernel.
 
 pub mod awake;
-pub(crate) mod beside;
 pub mod bundle;
 pub mod by_kernel;
 pub mod child;
 pub mod choice;
 pub mod disk;
-pub mod group_looks;
 pub mod guards;
 #[allow(unsafe_code, reason = "between fork and exec a child asks for a signal")]
 pub mod halt;
 #[allow(missing_docs)]
 pub mod image;
+pub mod looks;
 pub mod lookup;
 pub mod order;
 pub mod paged;

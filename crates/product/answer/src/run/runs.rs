@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use coldframe_kernel::SwapKind;
 use coldframe_proc::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::run::looks::group::GroupUse;
 use crate::run::runtime::Setting;
 use crate::run::streams::Output;
 
@@ -97,29 +99,6 @@ pub struct Run {
     pub input_lost: Option<String>,
 }
 
-/// What a run's memory group has counted: all that the kernel charges, of all processes.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GroupUse {
-    /// The most bytes at one time.
-    pub peak_bytes: u64,
-    /// Of the look at which the sum of the next four was the largest: heap, stacks, private data.
-    pub anonymous_bytes: u64,
-    /// Pages of files in the cache.
-    pub files_bytes: u64,
-    /// Shared memory, files of a tmpfs among it.
-    pub shared_bytes: u64,
-    /// The kernel's own: page tables, buffers.
-    pub kernel_bytes: u64,
-    /// The most bytes at one look that cannot leave without swap: all but files.
-    pub fixed_bytes: u64,
-    /// Seconds of processor time and of waiting for memory or a disk; `None`: this kernel does not count them.
-    pub worked_seconds: Option<f64>,
-    /// Seconds in which a thread waited for a processor; `None`: not counted.
-    pub waited_seconds: Option<f64>,
-    /// Processors that other programs used meanwhile.
-    pub others: f64,
-}
-
 /// How a run ended otherwise than the program alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unlike {
@@ -205,6 +184,18 @@ impl Runs {
     /// Whether they ran in a limit without swap, and as the program's runtime is.
     pub fn is_limit(&self) -> bool {
         self.by == By::Kernel && self.swap.as_deref() == Some(NO_SWAP) && self.setting.is_none()
+    }
+
+    /// Where their pages went, for people: `none`, the kind of swap, `our pager`.
+    pub fn swap_words(&self) -> String {
+        match (self.by, self.swap.as_deref().map(SwapKind::parse)) {
+            (By::Pager, _) => "our pager".into(),
+            (By::Plain, _) => NO_SWAP.into(),
+            (By::Kernel, None) => "this machine's".into(),
+            (By::Kernel, Some(SwapKind::File(_))) => "a file".into(),
+            (By::Kernel, Some(SwapKind::Zswap(_))) => "zswap, a file".into(),
+            (By::Kernel, Some(kind)) => kind.to_string(),
+        }
     }
 
     /// The shortest and the longest run; `None`: there is one run, or none.

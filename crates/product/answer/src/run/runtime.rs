@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::run::runs::GroupUse;
+use crate::run::looks::group::GroupUse;
 
 /// A setting of a runtime, which goes in by the environment.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,8 +7,38 @@ use std::time::{Duration, Instant};
 
 use coldframe_kernel::{Group, Tree};
 use coldframe_proc::{mappings, Process};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::run::runs::GroupUse;
+/// What a run's memory group has counted: all that the kernel charges, of all processes.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GroupUse {
+    /// The most bytes at one time.
+    pub peak_bytes: u64,
+    /// Of the look at which the sum of the next four was the largest: heap, stacks, private data.
+    pub anonymous_bytes: u64,
+    /// Pages of files in the cache.
+    pub files_bytes: u64,
+    /// Shared memory, files of a tmpfs among it.
+    pub shared_bytes: u64,
+    /// The kernel's own: page tables, buffers.
+    pub kernel_bytes: u64,
+    /// The most bytes at one look that cannot leave without swap: all but files.
+    pub fixed_bytes: u64,
+    /// Seconds of processor time and of waiting for memory or a disk; `None`: this kernel does not count them.
+    pub worked_seconds: Option<f64>,
+    /// Seconds in which a thread waited for a processor; `None`: not counted.
+    pub waited_seconds: Option<f64>,
+    /// Processors that other programs used meanwhile.
+    pub others: f64,
+}
+
+impl GroupUse {
+    /// Of its four parts.
+    fn sum(&self) -> u64 {
+        self.anonymous_bytes + self.files_bytes + self.shared_bytes + self.kernel_bytes
+    }
+}
 
 /// The least time between two looks, which take some 100 us.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -22,12 +52,12 @@ pub struct GroupLooks<'a> {
     busy: Option<f64>,
     /// Who wants to know the files.
     files: Option<&'a Mutex<BTreeSet<PathBuf>>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<GroupSeen>,
 }
 
 #[derive(Default)]
-struct Seen {
-    most: GroupUse,
+struct GroupSeen {
+    usage: GroupUse,
     due: Duration,
     files_due: Duration,
     processor: f64,
@@ -47,18 +77,18 @@ impl<'a> GroupLooks<'a> {
             return;
         }
         seen.due = now + PAUSE;
-        let (counted, most) = (group.counters(), seen.most);
+        let (counted, before) = (group.counters(), seen.usage);
         let files = counted.files.saturating_sub(counted.shared);
         let fixed = counted.data + counted.shared + counted.kernel;
-        if fixed + files > most.anonymous_bytes + most.shared_bytes + most.kernel_bytes + most.files_bytes {
-            (seen.most.anonymous_bytes, seen.most.shared_bytes) = (counted.data, counted.shared);
-            (seen.most.kernel_bytes, seen.most.files_bytes) = (counted.kernel, files);
+        if fixed + files > before.sum() {
+            (seen.usage.anonymous_bytes, seen.usage.shared_bytes) = (counted.data, counted.shared);
+            (seen.usage.kernel_bytes, seen.usage.files_bytes) = (counted.kernel, files);
         }
-        seen.most.fixed_bytes = most.fixed_bytes.max(fixed);
+        seen.usage.fixed_bytes = before.fixed_bytes.max(fixed);
         if let Some(work) = group.work() {
             seen.processor = work.processor.as_secs_f64();
-            seen.most.worked_seconds = Some((work.processor + work.stalled).as_secs_f64());
-            seen.most.waited_seconds = Some(work.waited.as_secs_f64());
+            seen.usage.worked_seconds = Some((work.processor + work.stalled).as_secs_f64());
+            seen.usage.waited_seconds = Some(work.waited.as_secs_f64());
         }
         if let Some(mapped) = self.files.filter(|_| now >= seen.files_due) {
             seen.files_due = now + FILES;
@@ -76,9 +106,8 @@ impl<'a> GroupLooks<'a> {
         let busy = Tree::machine().busy_seconds().zip(self.busy).map(|(after, before)| after - before);
         let seen = self.seen.into_inner().ok()?;
         let others = busy.map_or(0.0, |busy| ((busy - seen.processor) / seconds.max(1e-3)).max(0.0));
-        let looked =
-            seen.most.anonymous_bytes + seen.most.files_bytes + seen.most.shared_bytes + seen.most.kernel_bytes;
+        let looked = seen.usage.sum();
         let peak_bytes = peak_bytes.max(looked);
-        (peak_bytes > 0).then_some(GroupUse { peak_bytes, others, ..seen.most })
+        (peak_bytes > 0).then_some(GroupUse { peak_bytes, others, ..seen.usage })
     }
 }

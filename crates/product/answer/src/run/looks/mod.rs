@@ -1,0 +1,4 @@
+//! Looks at a program that runs: at its memory group, and at what it has beside paged memory.
+
+pub(crate) mod beside;
+pub mod group;
