@@ -35,6 +35,16 @@ impl SwapKind {
         }
     }
 
+    /// Its name, without its file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            SwapKind::None => "none",
+            SwapKind::Zram => "zram",
+            SwapKind::File(_) => "file",
+            SwapKind::Zswap(_) => "zswap",
+        }
+    }
+
     /// The file to make.
     pub fn file(&self) -> Option<&Path> {
         match self {

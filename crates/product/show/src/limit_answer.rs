@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_answer::bench::limit_answer::ending;
-use coldframe_answer::{By, LimitAnswer, Runs, NO_SWAP, UNNOTICED};
+use coldframe_answer::{By, LimitAnswer, Runs, UNNOTICED};
 use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::limits::mib;
@@ -112,7 +112,7 @@ pub fn cells(answer: &LimitAnswer, runs: &Runs) -> [String; 5] {
         _ => runs.setting.as_deref().unwrap_or_default(),
     };
     let limit = runs.ram_bytes.unwrap_or(answer.limit.peak_bytes);
-    [human_size(limit), runs.swap_words(), time, times, remark.into()]
+    [human_size(limit), runs.swap_words().into(), time, times, remark.into()]
 }
 
 /// The names of the columns.

@@ -5,7 +5,6 @@ use coldframe_answer::bench::need::GROWTH;
 use coldframe_answer::{Need, Runs, Verdict, NO_SWAP};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::limit_answer::swap;
 use crate::text::paragraph;
 
 /// The most lines for what grew.
@@ -48,7 +47,7 @@ fn in_limit(verdict: &Verdict, ram: u64) -> String {
         });
         return format!("{word}, estimated: {program} in {ram}: {seen}");
     };
-    let with = match (swap(limited), limited.swap.as_deref()) {
+    let with = match (limited.swap_words(), limited.swap.as_deref()) {
         (_, Some(NO_SWAP)) => "without swap".into(),
         (name, _) => format!("with swap in {name}"),
     };

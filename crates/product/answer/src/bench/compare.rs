@@ -220,12 +220,12 @@ fn ways(program: &Executable, folder: &Path, backing: &Path, given: bool) -> (Ve
         ways.push(Named { name, way, options: options.iter().map(ToString::to_string).collect() });
     };
     let made = |file: PathBuf| {
-        let kinds = [SwapKind::None, SwapKind::Zram, SwapKind::File(file.clone()), SwapKind::Zswap(file)];
-        [NO_SWAP, "zram", "file", "zswap"].into_iter().zip(kinds)
+        [SwapKind::None, SwapKind::Zram, SwapKind::File(file.clone()), SwapKind::Zswap(file)].into_iter()
     };
     if rustix::process::geteuid().is_root() {
         let pasted = made(backing.join("coldframe.swap"));
-        for ((name, kind), (_, pasted)) in made(folder.join("swap")).zip(pasted) {
+        for (kind, pasted) in made(folder.join("swap")).zip(pasted) {
+            let name = kind.word();
             let possible = kind.check(&Tree::machine()).map_err(AnswerError::from);
             match possible.and_then(|()| ready(Some(kind.clone()))) {
                 Ok(_) => add(name, Way::kernel(Some(kind.to_string())), &["--swap", &pasted.to_string()]),

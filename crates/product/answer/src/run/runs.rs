@@ -187,14 +187,12 @@ impl Runs {
     }
 
     /// Where their pages went, for people: `none`, the kind of swap, `our pager`.
-    pub fn swap_words(&self) -> String {
-        match (self.by, self.swap.as_deref().map(SwapKind::parse)) {
-            (By::Pager, _) => "our pager".into(),
-            (By::Plain, _) => NO_SWAP.into(),
-            (By::Kernel, None) => "this machine's".into(),
-            (By::Kernel, Some(SwapKind::File(_))) => "a file".into(),
-            (By::Kernel, Some(SwapKind::Zswap(_))) => "zswap, a file".into(),
-            (By::Kernel, Some(kind)) => kind.to_string(),
+    pub fn swap_words(&self) -> &'static str {
+        match (self.by, self.swap.as_deref()) {
+            (By::Pager, _) => "our pager",
+            (By::Plain, _) => NO_SWAP,
+            (By::Kernel, None) => "this machine's",
+            (By::Kernel, Some(swap)) => SwapKind::parse(swap).word(),
         }
     }
 
