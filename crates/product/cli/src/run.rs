@@ -23,20 +23,17 @@ Examples:
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
 
---ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
-are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
+--ram is all RAM that the program and what it starts take: heap, code, stacks, mapped files, tables. What can leave is \
+the heap and large private anonymous mappings; if the rest alone takes more than --ram, the heap has its least, and a \
+note says so. Statistics are printed on stderr when the program has ended.
 
---by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram \
-together: a \
-process that faults gets free frames, then frames of processes that fault less; each keeps at least 512KiB. With \
---each, \
-each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel \
-decides \
-what leaves, to the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, \
-Go. The \
-limit of the cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that \
---ram \
-means the same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of \
+--by pager: our pager has the rest in a swap file of its own. What is not paged is measured while the program runs, \
+and its paged memory has what is left of --ram: a process that faults gets free frames, then frames of processes that \
+fault less; each keeps at least 512KiB. With --each, each process has --ram for its paged memory alone. --by kernel: \
+the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to the swap of this \
+machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the cgroup is --ram, less the RAM that zram or zswap takes; data that hardly compresses goes to a disk. Files \
+read into the cache count in --ram, and leave first. With --swap none, nothing leaves but files, as in most \
+containers: the kernel kills a program that needs more. As root, or with cgroup v2 in a session of \
 systemd. --by auto, the default: our pager if it can, else the kernel, with a note.
 
 `coldframe-lab run` has more options of our pager: policies, handlers, swap areas, slow memory, journals.
@@ -45,10 +42,10 @@ Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager ha
 shells; 2 usage; 4 the program cannot be paged on this machine (see `coldframe doctor`); 5 the swap file cannot be \
 used.")]
 pub struct Args {
-    /// RAM for the program's heap and anonymous mappings: a size.
+    /// RAM for all memory of the program and what it starts: a size.
     #[arg(long, value_name = "SIZE", value_parser = ram_size)]
     ram: u64,
-    /// Each process has --ram for itself. Otherwise the program and all that it starts have it together.
+    /// Each process has --ram for its paged memory. Otherwise the program and all that it starts have it together.
     #[arg(long)]
     each: bool,
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
