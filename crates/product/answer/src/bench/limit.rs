@@ -40,12 +40,12 @@ pub struct InLimit {
 }
 
 /// Nothing, or why there is no verdict.
-type Ended = Result<(), Refusal>;
+type LimitEnd = Result<(), Refusal>;
 
 impl Plan for InLimit {
-    type Result = Ended;
+    type Result = LimitEnd;
 
-    fn decide(&self, course: &mut Course) -> Result<Ended, Trial> {
+    fn decide(&self, course: &mut Course) -> Result<LimitEnd, Trial> {
         loop {
             let alone = course.run(Trial { cold: Rc::clone(&self.cold), ..Trial::plain(None) })?;
             if let Err(why) = succeeded(alone) {

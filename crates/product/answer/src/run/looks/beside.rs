@@ -39,23 +39,23 @@ pub struct AllMemory {
 pub(crate) struct Beside<'a> {
     stats: &'a StatsFile,
     ram: u64,
-    state: Mutex<State>,
+    state: Mutex<BesideState>,
 }
 
-struct State {
+struct BesideState {
     follow: Follow,
     all: AllMemory,
     /// When `statm` is read next, and `smaps`, if nothing changes; and no sooner than this if much does.
     statm: Instant,
     smaps: Instant,
     soonest: Instant,
-    last: Seen,
+    last: BesideSeen,
     named: bool,
 }
 
 /// What the last look at `smaps` has seen.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct BesideSeen {
     processes: usize,
     /// Bytes in RAM by `statm`, where each process counts what it shares.
     resident: u64,
@@ -84,13 +84,13 @@ impl Beside<'_> {
     pub(crate) fn new<'a>(stats: &'a StatsFile, options: &Options) -> Option<Beside<'a>> {
         let (ram, now) = (options.ram, Instant::now());
         let counted = FIRST.min(ram / 2);
-        let state = State {
+        let state = BesideState {
             follow: Follow { last: counted, counted },
             all: AllMemory::default(),
             statm: now,
             smaps: now + PAUSE_MIN,
             soonest: now,
-            last: Seen::default(),
+            last: BesideSeen::default(),
             named: false,
         };
         (options.in_all && options.one_budget).then(|| {
@@ -115,7 +115,7 @@ impl Beside<'_> {
             let sums = processes.iter().map(|process| memory(*process));
             let (beside, all) = sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             let (cost, again) = (now.elapsed(), state.follow.look(beside, processes.len()));
-            state.last = Seen { processes: processes.len(), resident, all };
+            state.last = BesideSeen { processes: processes.len(), resident, all };
             state.all.beside_bytes = state.all.beside_bytes.max(state.follow.counted);
             state.soonest = now + (cost * RARELY / 3).max(PAUSE_MIN);
             state.smaps = if again { state.soonest } else { now + (cost * RARELY).max(PAUSE) };
