@@ -18,8 +18,9 @@ use crate::SCHEMA_VERSION;
 
 /// The part that a limit to paste is larger than the least fast one. The machine's services use the same for requests.
 const MARGIN: f64 = 0.1;
-/// A program that has less than this part of its anonymous memory in a limit without swap has taken less itself.
-const SMALLER_HEAP: f64 = 0.8;
+/// A program that has less than this part of its anonymous memory in a limit without swap, by so many bytes, has taken
+/// less itself.
+const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
 /// Both limits are said where files in RAM make so large a part of a difference.
 const WARM: f64 = 0.9;
 
@@ -114,8 +115,11 @@ impl LimitAnswer {
         let died = |runs: &Runs| runs.failed.is_some() && runs.cold == cold;
         let dies = kinds.iter().filter(none).filter(|(_, runs)| died(runs)).filter_map(|(_, runs)| runs.ram_bytes);
         let at_recommended = fast.and_then(group);
-        let sizes_itself = at_recommended
-            .is_some_and(|group| (group.anonymous_bytes as f64) < SMALLER_HEAP * parts.anonymous_bytes as f64);
+        let smaller = |group: GroupUse| {
+            let less = parts.anonymous_bytes.saturating_sub(group.anonymous_bytes);
+            less >= SMALLER_HEAP.1 && (group.anonymous_bytes as f64) < SMALLER_HEAP.0 * parts.anonymous_bytes as f64
+        };
+        let sizes_itself = at_recommended.is_some_and(smaller);
         let mut kinds_of_runs = vec![plain.clone()];
         kinds_of_runs.extend(kinds.iter().map(|(_, runs)| runs.clone()));
         kinds_of_runs[1..].sort_by_key(|runs| std::cmp::Reverse(runs.ram_bytes));

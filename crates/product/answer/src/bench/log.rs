@@ -85,6 +85,9 @@ impl RunLog {
         if run.killed {
             return Some(Unlike::Killed);
         }
+        if run.over_limit {
+            return Some(Unlike::OverLimit);
+        }
         let first = self.alone().next()?;
         if run.status != first.status {
             return Some(Unlike::Status(run.status, first.status));

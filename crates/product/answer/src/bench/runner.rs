@@ -179,14 +179,18 @@ impl<'a> Bench<'a> {
         };
         let paged = run(&order, &Silent)?;
         let (page_reads, evicted_nothing, peak_bytes) = match &paged {
-            PagedRun::Pager(run) => (run.device.bytes_read / PAGE, run.stats.evictions == 0, 0),
+            PagedRun::Pager(run) => {
+                let all = run.all_memory.map_or(0, |memory| memory.most_bytes);
+                (run.device.bytes_read / PAGE, run.stats.evictions == 0, all)
+            }
             PagedRun::Kernel(run) => (run.counts.refaults, false, run.memory.peak_bytes.unwrap_or(0)),
         };
         let group = looks.end(peak_bytes).filter(|_| way.by == By::Kernel);
         let (killed, managed_bytes) = (paged.killed(), paged.memory_bytes());
         let output = if shown { self.streams.first_output() } else { output.into_inner().and_then(|end| end()) };
         let ended = self.ended(paged.program(), output);
-        Ok(Run { killed, page_reads, peak_bytes, managed_bytes, evicted_nothing, group, ..ended })
+        let over_limit = way.by == By::Pager && peak_bytes > ram + ram / OVER + OVER_BYTES;
+        Ok(Run { killed, over_limit, page_reads, peak_bytes, managed_bytes, evicted_nothing, group, ..ended })
     }
 
     fn ended(&self, program: Program, output: Option<Output>) -> Run {
@@ -196,6 +200,9 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// A run by our pager may take a part of its limit more than that, and so many bytes: it is looked at now and then.
+const OVER: u64 = 20;
+const OVER_BYTES: u64 = 1 << 20;
 /// How long a run that nobody sees may take to end, when it took too long.
 const HIDDEN_GRACE: Duration = Duration::from_millis(300);
 

@@ -71,6 +71,9 @@ pub struct Run {
     pub too_long: bool,
     /// The kernel has killed a process for lack of memory.
     pub killed: bool,
+    /// It took more RAM than its limit: by our pager, memory that is not paged cannot be held back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_limit: bool,
     /// It ended as the program alone.
     pub alike: bool,
     /// Pages that came back from the device.
@@ -104,6 +107,8 @@ pub struct Run {
 pub enum Unlike {
     /// The kernel killed it.
     Killed,
+    /// It took more RAM than its limit.
+    OverLimit,
     /// Its exit code, and that of the program alone.
     Status(u8, u8),
     /// Its output differs in more than numbers.
@@ -114,6 +119,7 @@ impl fmt::Display for Unlike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unlike::Killed => f.write_str("the kernel killed it for lack of memory"),
+            Unlike::OverLimit => f.write_str("it took more RAM than its limit"),
             Unlike::Status(status, alone) => write!(f, "it ended with exit code {status} instead of {alone}"),
             Unlike::Output => f.write_str("its output was another one"),
         }
