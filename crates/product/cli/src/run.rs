@@ -31,9 +31,10 @@ note says so. Statistics are printed on stderr when the program has ended.
 and its paged memory has what is left of --ram: a process that faults gets free frames, then frames of processes that \
 fault less; each keeps at least 512KiB. With --each, each process has --ram for its paged memory alone. --by kernel: \
 the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to the swap of this \
-machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the cgroup is --ram, less the RAM that zram or zswap takes; data that hardly compresses goes to a disk. Files \
-read into the cache count in --ram, and leave first. With --swap none, nothing leaves but files, as in most \
-containers: the kernel kills a program that needs more. As root, or with cgroup v2 in a session of \
+machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the cgroup is \
+--ram, less the RAM that zram or zswap takes; data that hardly compresses goes to a disk. Files read into the cache \
+count in --ram, and leave first. With --swap none, nothing leaves but files, as in most containers: the kernel kills a \
+program that needs more. As root, or with cgroup v2 in a session of \
 systemd. --by auto, the default: our pager if it can, else the kernel, with a note.
 
 `coldframe-lab run` has more options of our pager: policies, handlers, swap areas, slow memory, journals.

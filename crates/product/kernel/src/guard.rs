@@ -206,8 +206,8 @@ impl Guard {
     }
 }
 
-/// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy, and what is left to
-/// do while nobody waits.
+/// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy, and what is left
+/// to do while nobody waits.
 pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> (Vec<String>, Rest) {
     let mut cleanups = Cleanups::default();
     for line in input.lines() {

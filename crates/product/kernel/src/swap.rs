@@ -196,8 +196,8 @@ impl SwapSpace {
         areas.filter_map(|area| Some(area.name.strip_prefix("/dev/")?.to_string())).collect()
     }
 
-    /// The compressed pages that no cgroup is charged for. The first number of `mm_stat` is the bytes of a zram device's
-    /// pages, and the third is all memory of it (Documentation/admin-guide/blockdev/zram.rst).
+    /// The compressed pages that no cgroup is charged for. The first number of `mm_stat` is the bytes of a zram
+    /// device's pages, and the third is all memory of it (Documentation/admin-guide/blockdev/zram.rst).
     fn pool(&self) -> Pool {
         let mut pool = Pool::default();
         for device in self.zrams() {

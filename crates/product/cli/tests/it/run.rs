@@ -96,8 +96,8 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Bytes in RAM of what runs below a process, each shared page divided by the number of its users. A pager's process has
-/// its program's memory.
+/// Bytes in RAM of what runs below a process, each shared page divided by the number of its users. A pager's process
+/// has its program's memory.
 fn in_ram(process: u32) -> u64 {
     let below = Process::of(process).with_descendants().into_iter().skip(1).map(Process::of);
     let programs = below.filter(|process| process.name() != "coldframe-pager");

@@ -32,8 +32,8 @@ pub struct Left {
     pub undo: String,
 }
 
-/// What the guard still has to do when nobody needs to wait for it: devices that nothing swaps to, which take 70 ms, and
-/// the room of files that have no name any more, 90 ms for 8 GiB.
+/// What the guard still has to do when nobody needs to wait for it: devices that nothing swaps to, which take 70 ms,
+/// and the room of files that have no name any more, 90 ms for 8 GiB.
 #[derive(Debug)]
 pub struct Rest {
     tree: Tree,
@@ -74,7 +74,8 @@ impl Rest {
     }
 }
 
-/// Reverts a change, if it has not been reverted. Files that lose their names stay open in `unlinked`. The error names what is left and the command that removes it.
+/// Reverts a change, if it has not been reverted. Files that lose their names stay open in `unlinked`. The
+/// error names what is left and the command that removes it.
 fn undo(cleanup: &Cleanup, tree: &Tree, unlinked: &mut Vec<OwnedFd>) -> Result<(), String> {
     if let Cleanup::Stopped(process, began) = cleanup {
         let handle = Pid::from_raw(*process as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));

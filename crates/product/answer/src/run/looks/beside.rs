@@ -1,4 +1,5 @@
-//! `--ram` is for all memory of a run: what is not paged is measured while the program runs, and the pager has the rest.
+//! `--ram` is for all memory of a run: what is not paged is measured while the program runs, and the pager has the
+//! rest.
 //!
 //! ```text
 //!   /proc/PID/smaps of each process ─ mappings outside managed memory, page tables ─► beside
@@ -132,9 +133,8 @@ impl Beside<'_> {
         too_little.then(|| {
             let kib = |bytes: u64| bytes.div_ceil(1 << 10);
             let (beside, least) = (kib(state.follow.counted), kib(least).next_multiple_of(256));
-            format!(
-                "note: code, stacks and files take {beside} KiB of --ram, so the heap has its least; give {least}KiB or more\n"
-            )
+            let give = format!("the heap has its least; give {least}KiB or more");
+            format!("note: code, stacks and files take {beside} KiB of --ram, so {give}\n")
         })
     }
 
