@@ -317,7 +317,7 @@ impl Fitting<'_, '_> {
     fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<Option<(Way, u64)>, Trial> {
         let used = self.course.runs().like(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
         let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(None) };
-        let (way, ram) = (Way { setting: Some(setting), ..way.clone() }, round_limit(ram));
+        let (way, ram) = (Way { setting: Some(Box::new(setting)), ..way.clone() }, round_limit(ram));
         Ok(self.measure(&self.cold(&way, ram))?.filter(|good| *good).map(|_| (way, ram)))
     }
 

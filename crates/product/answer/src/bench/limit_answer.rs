@@ -195,6 +195,10 @@ pub const KILLED: &str = "killed";
 
 /// How runs ended that did not end as the program alone, in a word.
 pub fn ending(runs: &Runs) -> Option<&'static str> {
-    let killed = Unlike::Killed.to_string();
-    runs.failed.as_ref().map(|why| if *why == killed { KILLED } else { "failed" })
+    let word = |why: &String| match why {
+        _ if *why == Unlike::Killed.to_string() => KILLED,
+        _ if *why == Unlike::OverLimit.to_string() => "over it",
+        _ => "failed",
+    };
+    runs.failed.as_ref().map(word)
 }

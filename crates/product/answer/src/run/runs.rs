@@ -35,7 +35,7 @@ pub struct Way {
     /// The swap that is made for it, if the kernel pages it; `None`: that of the machine.
     pub swap: Option<String>,
     /// A setting of the program's runtime.
-    pub setting: Option<Setting>,
+    pub setting: Option<Box<Setting>>,
 }
 
 impl Way {
@@ -156,7 +156,7 @@ pub struct Runs {
 impl Runs {
     /// No run yet.
     pub fn new(way: &Way, ram_bytes: Option<u64>) -> Runs {
-        let setting = way.setting.as_ref().map(Setting::words);
+        let setting = way.setting.as_ref().map(|setting| setting.words());
         Runs { by: way.by, swap: way.swap.clone(), setting, ram_bytes, ..Runs::default() }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn recommended(answer: &Answer) -> String {
             format!(": --ram {ram} takes {over}{time}, {}", slower(run.seconds))
         });
         let why = largest.unwrap_or_default();
-        return match unpaged.map(|ram| human_size(ram)) {
+        return match unpaged.map(human_size) {
             Some(whole) if why.is_empty() => {
                 format!("Recommended: all of its {whole}, unpaged; no run in less was possible.")
             }
