@@ -106,7 +106,7 @@ impl Html for Page {
     fn html(&self) -> Result<String, AnswerError> {
         let answer = |part: fn(&Answer) -> String| self.answer.as_ref().map(part).unwrap_or_default();
         let mut body = match &self.limit {
-            Some(measured) => limit::answer(measured) + &answer(machine::predicted_beside),
+            Some(measured) => limit::answer(measured) + &answer(machine::recorded_beside),
             None => answer(machine::answer),
         };
         let seconds = self.answer.as_ref().map(|answer| answer.recorded_seconds);
@@ -115,12 +115,14 @@ impl Html for Page {
         if !why.is_empty() {
             body += &section("Why: which memory, and when", &why);
         }
-        let sure = answer(machine::sure);
+        // Measured limits need no prediction's assumptions.
+        let predicted = |part: fn(&Answer) -> String| if self.limit.is_none() { answer(part) } else { String::new() };
+        let sure = predicted(machine::sure);
         if !sure.is_empty() {
             body += &section("How sure", &sure);
         }
         let texts = self.answer.as_ref().map(machine::provenance).unwrap_or_default();
-        let details = answer(machine::sizes) + &provenance(&texts);
+        let details = predicted(machine::sizes) + &provenance(&texts);
         body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
         let name = self.limit.as_ref().map(|answer| &answer.program);
         let name = name.or(self.answer.as_ref().map(|answer| &answer.program)).cloned().unwrap_or_default();

@@ -13,10 +13,8 @@ use crate::plot::escape;
 pub fn answer(answer: &LimitAnswer) -> String {
     let head = format!("<h1 id=\"answer\">{}</h1>", escape(&headline(answer)));
     let origin = format!("{}; {}; coldframe {}", answer.command, answer.origin, answer.version);
-    let paste = match (answer.limit.recommended_bytes, answer.limit.paste_bytes) {
-        (Some(enough), Some(hard)) => format!("<pre class=\"copy\">{}</pre>", limits(enough, hard)),
-        _ => String::new(),
-    };
+    let lines = |enough| format!("<pre class=\"copy\">{}</pre>", limits(enough, enough));
+    let paste = answer.limit.recommended_bytes.map(lines).unwrap_or_default();
     let row = |runs: &Runs| (String::new(), cells(answer, runs).to_vec());
     let rows: Vec<Row> = answer.runs.iter().map(row).collect();
     head + &note(&origin) + &charts(&[chart(answer)]) + &note(&counted(answer)) + &paste + &table(&HEADS, &rows)

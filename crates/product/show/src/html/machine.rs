@@ -3,7 +3,7 @@
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
-use crate::html::words::{count, folded, list, note, section, table, Row, Unit};
+use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::files::files;
 use crate::machine_answer::memory_use::{memory_use, who};
 use crate::machine_answer::paste::Paste;
@@ -29,10 +29,9 @@ pub fn answer(answer: &Answer) -> String {
     headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &notes + "<div id=\"measured\"></div>"
 }
 
-/// What a recording predicts for our pager, beside measured limits.
-pub fn predicted_beside(answer: &Answer) -> String {
-    let who = memory_use(answer).and_then(who).map(|line| note(&line)).unwrap_or_default();
-    section("Predicted from a recording, by our pager", &(charts(&[chart(answer)]) + &who))
+/// Who uses memory, as a recording shows it. What it predicts is measured beside it.
+pub fn recorded_beside(answer: &Answer) -> String {
+    memory_use(answer).and_then(who).map(|line| note(&line)).unwrap_or_default()
 }
 
 /// What was measured, when and where.
