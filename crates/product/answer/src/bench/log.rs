@@ -97,13 +97,17 @@ impl RunLog {
         (other && !self.varies()).then_some(Unlike::Output)
     }
 
-    /// The runs alone that ended as the first one: those that read their files from the disk, if there are any.
+    /// The runs alone that ended as the first one: those that read their files from the disk, if there are any. Without
+    /// any of them, the first run itself.
     pub fn plain(&self) -> Runs {
         let mut runs = Runs::new(&Way::plain(), None);
         let plain = || self.ran().filter(|(trial, run)| trial.way.by == By::Plain && !run.too_long);
         let cold = plain().any(|(trial, _)| !trial.cold.is_empty());
         let plain = plain().filter(|(trial, run)| trial.cold.is_empty() != cold && self.unlike(run).is_none());
         plain.for_each(|(_, run)| runs.add(run, None));
+        if runs.runs.is_empty() {
+            self.first.iter().for_each(|first| runs.add(first, None));
+        }
         runs.cold = cold;
         runs
     }

@@ -183,7 +183,9 @@ impl<'a> Bench<'a> {
                 let all = run.all_memory.map_or(0, |memory| memory.most_bytes);
                 (run.device.bytes_read / PAGE, run.stats.evictions == 0, all)
             }
-            PagedRun::Kernel(run) => (run.counts.refaults, false, run.memory.peak_bytes.unwrap_or(0)),
+            PagedRun::Kernel(run) => {
+                (run.counts.refaults + run.counts.file_refaults, false, run.memory.peak_bytes.unwrap_or(0))
+            }
         };
         let group = looks.end(peak_bytes).filter(|_| way.by == By::Kernel);
         let (killed, managed_bytes) = (paged.killed(), paged.memory_bytes());

@@ -116,7 +116,8 @@ fn what_cannot_be_answered_has_its_own_exit_code_and_one_sentence() {
     std::fs::write(folder.path().join("bad.json"), "{\"kind\": \"need\", \"need_bytes\": 5}").unwrap();
     for (words, code, says) in [
         (&["check", "--", "./touch", "1"][..], 2, "needs a limit"),
-        (&["check", "--max-ram", "64", "--", "./touch", "1"], 2, "too little"),
+        (&["check", "--max-ram", "64", "--", "./touch", "1"], 2, "give a size with its unit"),
+        (&["check", "--max-ram", "64B", "--", "./touch", "1"], 2, "too little"),
         (&["check", "--swap", "zram", "--baseline", "bad.json", "--", "./touch", "1"], 2, "--max-ram"),
         (&["check", "--max-ram", "1MiB", "--export", "a.xls", "--", "./touch", "1"], 2, ".csv"),
         (&["check", "--max-ram", "64MiB", "--", "./touch", "1", "7"], 3, "exit code 7"),

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{coldframe, folder_with};
+use crate::common::{coldframe, folder_with, place};
 use coldframe_toolbox::command;
 use coldframe_toolbox::programs::{message, stderr, stdout};
 use serde_json::Value;
@@ -152,26 +152,34 @@ fn answered(folder: &Path, options: &[&str], word: &str, text: &str) -> (Value, 
 }
 
 #[test]
-fn an_answer_measures_the_program_alone_and_in_less_ram_with_the_same_input() {
-    let Some(folder) = folder(&[]) else { return };
+fn an_answer_measures_the_program_alone_and_in_limits_with_the_same_input() {
+    let (Some(folder), Some(_)) = (folder(&[]), place()) else { return };
     let (answer, printed) = answered(folder.path(), &["--max-slowdown", "5000%"], "asks", "A");
     // Only the first run is seen, and each run has read the same byte: otherwise its output were another one.
     assert_eq!(printed.matches("read 65").count(), 1, "{printed}");
+    assert_eq!(answer["kind"], "limit", "{answer}");
     let runs = answer["runs"].as_array().unwrap();
     let of = |by: &str| runs.iter().filter(|run| run["by"] == by).collect::<Vec<_>>();
-    assert_eq!(of("plain").len(), 1, "{answer}");
-    let alone = of("plain")[0]["runs"].as_array().unwrap().len();
+    assert!(of("plain").len() == 1 && runs[0]["by"] == "plain", "{answer}");
+    let alone = runs[0]["runs"].as_array().unwrap().len();
     assert!((3..=9).contains(&alone), "a short program runs three times and between the sizes: {answer}");
-    assert_eq!(of("plain")[0]["seconds"], answer["program_seconds"]);
+    assert_eq!(runs[0]["seconds"], answer["program_seconds"]);
+    let peak = answer["limit"]["peak_bytes"].as_u64().unwrap();
+    assert!((4 << 20..16 << 20).contains(&peak), "{answer}");
+    // Its heap has 4 MiB, without which it is killed; in the recommended limit it did the same as without one.
+    let ram = answer["limit"]["recommended_bytes"].as_u64().expect("a limit is recommended");
+    assert!((3 << 20..=peak + (1 << 20)).contains(&ram), "{answer}");
+    let limits = || of("kernel").into_iter().filter(|run| run["swap"] == "none");
+    assert!(limits().any(|run| run["ram_bytes"] == ram && run["failed"].is_null()), "{answer}");
+    assert!(limits().any(|run| run["failed"].is_string() && run["ram_bytes"].as_u64() < Some(4 << 20)), "{answer}");
     assert!(!of("pager").is_empty() && of("pager").iter().all(|run| run["failed"].is_null()), "{answer}");
-    let ram = &answer["ram_bytes"];
-    assert!(runs.iter().any(|run| run["ram_bytes"] == *ram), "the recommended size was run: {answer}");
-    assert!(printed.contains(" measured ") && !printed.contains("about"), "{printed}");
+    assert_eq!(answer["prediction"]["method"], "recorder", "{answer}");
+    assert!(printed.contains(" without a limit ") && printed.contains(" recommended "), "{printed}");
 }
 
 #[test]
 fn an_output_in_a_file_is_compared_and_messages_beside_it_are_not() {
-    let Some(folder) = folder(&[]) else { return };
+    let (Some(folder), Some(_)) = (folder(&[]), place()) else { return };
     for (errors, words) in [("2> answer.txt", "./program"), ("2>&1", "sh -c './program; date +%a%N >&2'")] {
         let script = format!("{} -- {words} > out.txt {errors}", env!("CARGO_BIN_EXE_coldframe"));
         let mut shell = Command::new("sh");
@@ -179,23 +187,31 @@ fn an_output_in_a_file_is_compared_and_messages_beside_it_are_not() {
         let done = shell.status().unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
         let text = if errors == "2>&1" { read("out.txt") } else { read("answer.txt") };
-        assert!(matches!(done.code(), Some(0 | 1)) && !text.contains("another one"), "{text}");
-        assert!(text.contains(" measured ") || text.contains("no time was left"), "{text}");
+        assert!(matches!(done.code(), Some(0 | 6)) && !text.contains("another one"), "{text}");
+        // It ran again, and in limits.
+        assert!(text.contains("without a limit\n") && text.contains(" none "), "{text}");
         assert!(errors == "2>&1" || read("out.txt") == "130560\n", "{}", read("out.txt"));
     }
 }
 
 #[test]
-fn a_program_that_ends_otherwise_the_second_time_or_may_run_once_has_predictions_only() {
-    for (options, word, why) in [
-        (&[][..], "twice", "Note: when it ran again, it ended with exit code 3 instead of 0"),
-        (&["--once"], "", "takes about"),
-    ] {
-        let Some(folder) = folder(&[]) else { return };
-        let (answer, printed) = answered(folder.path(), options, word, "");
-        assert_eq!(answer["runs"].as_array().unwrap().len(), 0, "{answer}");
-        assert!(printed.contains(why) && !printed.contains(" measured "), "{printed}");
-    }
+fn a_program_that_ends_otherwise_the_second_time_has_its_peak_and_no_limit() {
+    let (Some(folder), Some(_)) = (folder(&[]), place()) else { return };
+    let (answer, printed) = answered(folder.path(), &[], "twice", "");
+    let (runs, limit) = (answer["runs"].as_array().unwrap(), &answer["limit"]);
+    assert!(runs.len() == 1 && runs[0]["runs"].as_array().unwrap().len() == 1, "{answer}");
+    assert!(limit["recommended_bytes"].is_null() && limit["peak_bytes"].as_u64() > Some(4 << 20), "{answer}");
+    assert!(printed.contains("Note: when it ran again, it ended with exit code 3 instead of 0"), "{printed}");
+    assert!(printed.contains("A limit cannot be told: ") && !printed.contains("docker"), "{printed}");
+}
+
+#[test]
+fn a_program_that_may_run_once_has_predictions_only() {
+    let Some(folder) = folder(&[]) else { return };
+    let (answer, printed) = answered(folder.path(), &["--once"], "", "");
+    assert_eq!(answer["runs"].as_array().unwrap().len(), 0, "{answer}");
+    let note = "Note: limits are estimated, not measured in a memory group: it ran once.";
+    assert!(printed.contains("takes about") && printed.contains(" predicted ") && printed.contains(note), "{printed}");
 }
 
 /// A program that the pager cannot record is refused in one sentence.
