@@ -31,8 +31,8 @@ With --max-ram the program runs in a memory group with that limit, as in a conta
 charges counts (heap, stacks, code, mapped files, tmpfs, shared memory once, page tables), there is no swap, and files \
 that it maps are read from the disk. It runs in turn without and in the limit. No: it is killed, ends otherwise, or is \
 over --max-slowdown (10 %) slower. Of several processes all together have that limit.
---write-baseline writes the peaks of its group and of its heap; with --baseline, growth by more than 2 % and 1 MiB is a \
-no. They are counted, so load on the machine changes nothing.
+--write-baseline writes the peaks of its group and of its heap; with --baseline, growth by more than 2 % and 1 MiB is \
+a no. They are counted, so load on the machine changes nothing.
 Groups need root, or a group of this user (`systemd-run --user --scope`). Where none can be made, the verdict is \
 estimated from what the program had in RAM.
 

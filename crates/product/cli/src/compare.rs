@@ -22,8 +22,8 @@ Examples:
 A size is a limit of all that the kernel charges to the program's memory group, and a percentage is of the most that \
 it is charged without a limit. The ways are: no swap, swap in zram, on a disk, behind zswap, and our pager. \
 The program runs once, to see what it takes, and then --runs times \
-without a limit and --runs times for each size and each way, in turn. All that it does happens each time. Files that it \
-maps are read from the disk each time. Ways that this \
+without a limit and --runs times for each size and each way, in turn. All that it does happens each time. Files that \
+it maps are read from the disk each time. Ways that this \
 machine cannot give are left out, and the reason is printed: groups and swap need root. If the \
 standard input is a file, each run reads it from its start; otherwise it is empty. The standard output of each run is \
 compared with that of the first run, unless the plain runs differ themselves. Where no group can be made, a \

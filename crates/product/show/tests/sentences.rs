@@ -158,12 +158,22 @@ fn need(mib: u64, heap: u64) -> Need {
 fn each_verdict_of_peaks_has_its_sentence() {
     let before = need(60, 50);
     let limits = "at most +2 %, or 1 MiB)";
+    let app =
+        |verdict: &str, mib: u64, heap: u64| format!("{verdict}: app takes {mib} MiB at its peak, {heap} MiB of heap");
     let rows = [
-        (need(60, 50), format!("yes: app takes 60 MiB at its peak, 50 MiB of heap; need.json has 60 MiB (+0.0 %; {limits}.")),
-        (need(180, 170), format!("no: app takes 180 MiB at its peak, 170 MiB of heap; need.json has 60 MiB (+200.0 %; {limits}.")),
-        (need(180, 170), "Grew since need.json: peak of its group: 60 MiB to 180 MiB (+200.0 %) heap at its peak: 50 MiB to 170 MiB (+240.0 %) anonymous memory: 59 MiB to 179 MiB (+203.4 %)".into()),
-        (need(60, 55), "no: app takes 60 MiB at its peak, 55 MiB of heap".into()),
-        (Need { peak_bytes: None, ..need(60, 50) }, format!("yes: app takes 50 MiB of heap; need.json has 50 MiB (+0.0 %; {limits}.")),
+        (need(60, 50), app("yes", 60, 50) + &format!("; need.json has 60 MiB (+0.0 %; {limits}.")),
+        (need(180, 170), app("no", 180, 170) + &format!("; need.json has 60 MiB (+200.0 %; {limits}.")),
+        (
+            need(180, 170),
+            "Grew since need.json: peak of its group: 60 MiB to 180 MiB (+200.0 %) heap at its peak: 50 MiB to 170 MiB \
+             (+240.0 %) anonymous memory: 59 MiB to 179 MiB (+203.4 %)"
+                .into(),
+        ),
+        (need(60, 55), app("no", 60, 55)),
+        (
+            Need { peak_bytes: None, ..need(60, 50) },
+            format!("yes: app takes 50 MiB of heap; need.json has 50 MiB (+0.0 %; {limits}."),
+        ),
     ];
     for (now, sentence) in rows {
         let printed =

@@ -76,8 +76,8 @@ impl InLimit {
         let limited = runs.like(trial).unwrap_or_default();
         let evidence = Evidence::judge(&runs.plain(), &limited, self.slowdown);
         let unclear = matches!(evidence.judgement, Judgement::CannotTell(_));
-        // A slow run may have been delayed by other programs, and whether the program or its limit changes what it does,
-        // a second run alone tells.
+        // A slow run may have been delayed by other programs, and whether the program or its limit changes what it
+        // does, a second run alone tells.
         let open = match ending(&limited) {
             Some(word) => word != KILLED && limited.runs.len() < 2,
             None => {
