@@ -115,7 +115,8 @@ const COUNTED: Counters = Counters {
 #[test]
 fn the_counters_of_v1_are_those_with_the_groups_below() {
     let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_shmem 1024\n\
-                total_workingset_refault_anon 5\ntotal_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault \
+                total_workingset_refault_anon 5\ntotal_workingset_refault_file 3\ntotal_swap 12288\n\
+                total_pgfault 30\ntotal_pgmajfault \
                 6\ntotal_unevictable 9\n";
     let (_folder, group) = group(
         Version::One,
@@ -138,7 +139,8 @@ fn the_counters_of_v1_are_those_with_the_groups_below() {
 #[test]
 fn the_counters_of_v2_have_other_names_and_files() {
     let stat = "anon 8192\nfile 4096\nkernel 77\nfile_mapped 7\nshmem 1024\nunevictable 9\nzswap 50\n\
-                workingset_refault_anon 5\nworkingset_refault_file 3\npgfault 30\npgmajfault 6\npswpin 2\npswpout 3\nzswpin 1\n";
+                workingset_refault_anon 5\nworkingset_refault_file 3\npgfault 30\npgmajfault 6\n\
+                pswpin 2\npswpout 3\nzswpin 1\n";
     let (_folder, group) = group(
         Version::Two,
         &[

@@ -168,10 +168,10 @@ mod tests {
             program_seconds: 10.0,
             managed_bytes: 20 * MIB,
             not_paged_bytes: 4 * MIB,
-            needed_bytes: 20 * MIB,
-            ram_bytes: (worked_seconds > 0.1).then_some(14 * MIB),
+            needed_bytes: 24 * MIB,
+            ram_bytes: (worked_seconds > 0.1).then_some(18 * MIB),
             slowdown_percent: 10.0,
-            curve: vec![point(20, 10.0, 10.0), point(14, 10.14, 10.2), point(10, 13.0, 14.0)],
+            curve: vec![point(24, 10.0, 10.0), point(18, 10.14, 10.2), point(14, 13.0, 14.0)],
             how_sure: vec!["An estimate from its pages' referenced bits".into()],
             ..Common::default()
         };
