@@ -143,7 +143,8 @@ fn a_mapped_file_counts_in_a_limit_and_where_no_group_can_be_made_what_is_refere
             assert!(small.clone().all(|run| run["failed"].is_string()), "{answer}");
             let slow = |run: &Value| run["seconds"].as_f64() > answer["program_seconds"].as_f64().map(|own| 1.1 * own);
             let less = runs.iter().filter(none).filter(|run| run["ram_bytes"].as_u64() < limit["fast_bytes"].as_u64());
-            assert!(less.clone().count() > 0 && less.into_iter().all(|run| run["failed"].is_string() || slow(run)));
+            let less: Vec<_> = less.filter(|run| mib(&run["ram_bytes"]) >= 8).collect();
+            assert!(less.iter().any(|run| run["failed"].is_string() || slow(run)), "{less:?}");
         } else {
             let (all, file) = (&answer["not_paged"], &answer["not_paged"]["files"][0]);
             assert_eq!((file["path"].as_str(), mib(&file["mapped_bytes"])), (model.to_str(), 64), "{all}");
