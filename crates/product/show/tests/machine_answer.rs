@@ -212,7 +212,9 @@ fn a_sample_says_what_the_whole_says_within_its_error() {
         sample.recorded().unwrap().sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0)
             && whole.recorded().unwrap().sampled.is_none()
     );
-    for ram in [whole.needed_bytes / 2, whole.needed_bytes / 4, whole.needed_bytes / 8] {
+    // Limits of a half, a quarter and an eighth of the heap, and of what is beside it.
+    let heap = whole.needed_bytes - whole.not_paged_bytes;
+    for ram in [2, 4, 8].map(|part| heap / part + whole.not_paged_bytes) {
         let at = |answer: &Answer| *answer.curve.iter().min_by_key(|p| p.ram_bytes.abs_diff(ram)).unwrap();
         let (whole, sample) = (at(&whole), at(&sample));
         assert_eq!(whole.ram_bytes, sample.ram_bytes);
@@ -252,7 +254,7 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
     assert!(text.lines().count() <= 18, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let sizes = [result.managed_bytes + (11 << 20), result.managed_bytes].map(human_size);
-    let needs = format!("python3 takes about 2.00 s and needs {}: {} of heap, 11 MiB not paged", sizes[0], sizes[1]);
+    let needs = format!("python3 takes about 2.00 s and needs {}: heap {}, the rest 11 MiB", sizes[0], sizes[1]);
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&needs), "{text}");
     assert!(text.contains("Recommended: --ram ") && text.contains("coldframe run --ram "), "{text}");
 }
@@ -334,9 +336,14 @@ fn no_size_is_recommended_of_which_the_window_tells_nothing() {
     let wide = Provenance { window: Some(1000), ..provenance(facts(10.0)) };
     let path = write(folder.path(), wide, rows);
     let result = answer(&path, &question()).unwrap();
-    // One and a quarter of the window.
-    assert_eq!(result.covered_bytes, 1250 * PAGE);
-    assert!(result.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", result.ram_bytes);
+    // One and a quarter of the window, and 11 MiB beside the heap, in quarters of a MiB.
+    let covered = (1250 * PAGE + (11 << 20)).next_multiple_of(256 << 10);
+    assert_eq!(result.covered_bytes, covered);
+    assert!(
+        result.ram_bytes.is_some_and(|ram| (covered..covered + (1 << 20)).contains(&ram)),
+        "{:?}",
+        result.ram_bytes
+    );
     assert!(result.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= result.covered_bytes)));
     assert!(result.how_sure.iter().any(|note| note.contains("may take longer")), "{:?}", result.how_sure);
 }
