@@ -158,7 +158,9 @@ pub fn counted(answer: &LimitAnswer) -> String {
     let named = named.map(|(name, bytes, more)| format!("{} {name}{more}", human_size(*bytes)));
     let named = named.collect::<Vec<_>>().join(", ");
     let none = if seen(parts.shared_bytes) { "" } else { "; no shared memory, no tmpfs" };
-    if !named.is_empty() {
+    // Looks at a short program miss its peak, which the kernel counts.
+    let seen = parts.anonymous_bytes + parts.files_bytes + parts.shared_bytes + parts.kernel_bytes;
+    if !named.is_empty() && seen as f64 >= SUM * parts.peak_bytes as f64 {
         out += &format!("Counted: {named}{none}. ");
     }
     if sizes.by_work {
@@ -168,6 +170,8 @@ pub fn counted(answer: &LimitAnswer) -> String {
     out + &format!("It ran {count} time{}.", if count == 1 { "" } else { "s" })
 }
 
+/// The part of the peak that the parts that were seen have, if they are named.
+const SUM: f64 = 0.8;
 /// Less of a kind is not named.
 const SEEN: u64 = 512 << 10;
 
