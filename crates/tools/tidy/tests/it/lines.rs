@@ -6,21 +6,21 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 9_140),
+    ("answer", 10_300),
     ("capi", 240),
-    ("cli", 1_150),
+    ("cli", 1_160),
     ("core", 5_260),
     ("journal", 780),
-    ("kernel", 2_160),
+    ("kernel", 2_330),
     ("lane", 1_590),
-    ("live", 9_620),
+    ("live", 9_640),
     ("preload", 3_880),
-    ("proc", 690),
+    ("proc", 710),
     ("recording", 320),
-    ("sheet", 1_220),
-    ("show", 2_650),
+    ("sheet", 1_230),
+    ("show", 3_050),
     ("store", 2_290),
-    ("terminal", 320),
+    ("terminal", 330),
     ("drivers", 3_270),
     ("experiment", 4_490),
     ("figures", 3_070),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 41_260), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 43_060), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
