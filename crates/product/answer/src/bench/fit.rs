@@ -226,7 +226,10 @@ impl Fitting<'_, '_> {
                 self.alone_again()?;
             }
         }
-        self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())
+        let confirmed = self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())?;
+        // What it takes without a limit was counted, whether there was time to run it in as much or not.
+        let unconfirmed = search.good.is_none() && self.course.runs().like(&self.cold(way, peak)).is_none();
+        Ok(confirmed.or(unconfirmed.then_some(peak)))
     }
 
     /// Runs a size again, and larger ones, until one stays good. `whole`: it is all that the program takes.

@@ -107,6 +107,8 @@ impl LimitAnswer {
         let fast = fit.fast.and_then(limited);
         let evidence = fast.map(|fast| Evidence::judge(&plain, fast, limits.slowdown));
         let lack = match evidence.as_ref().map(|evidence| &evidence.judgement) {
+            // All that it takes without a limit was counted.
+            None if fit.fast.is_some_and(|ram| ram >= parts.peak_bytes) => None,
             Some(Judgement::CannotTell(lack)) => Some(*lack),
             Some(_) => None,
             None => Some(Lack::Runs),

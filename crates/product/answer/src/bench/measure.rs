@@ -157,10 +157,9 @@ impl Measuring<'_> {
         let Answered { answer, .. } = done(&runs, fit, yardstick.remarks);
         let Kind::Measured(answer) = answer else { unreachable!("it is measured") };
         let left = Duration::try_from_secs_f64(yardstick.until - self.now()).unwrap_or_default();
-        let recorded = self.prediction(answer.program_seconds, left);
+        let recorded = self.recording(answer.program_seconds, left);
         self.listener.finish();
-        let (prediction, heat, group) =
-            recorded.map_or((None, None, Vec::new()), |(answer, heat, group)| (Some(answer), heat, group));
+        let (prediction, heat, group) = recorded.unwrap_or_default();
         let answer = Kind::Measured(LimitAnswer { prediction, ..answer });
         Ok(Answered { answer, heat, group, remarks: Vec::new(), status })
     }
@@ -169,10 +168,10 @@ impl Measuring<'_> {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it.
-    fn prediction(&self, seconds: f64, left: Duration) -> Option<(Answer, Option<Heat>, Vec<ProcessFacts>)> {
-        pageable(self.command).ok()?;
-        let machine = Machine::known(self.listener).ok()?;
+    /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it, or
+    /// the time is too short. It predicts something if this machine was measured before: that takes some 10 s.
+    fn recording(&self, seconds: f64, left: Duration) -> Option<(Option<Answer>, Option<Heat>, Vec<ProcessFacts>)> {
+        pageable(self.command).ok().filter(|()| left.as_secs_f64() > seconds)?;
         let trace = self.folder.join("trace.parquet");
         let order = RecordOrder {
             patience: PATIENCE_WITH_RUNS,
@@ -182,11 +181,14 @@ impl Measuring<'_> {
             ..RecordOrder::new(self.command)
         };
         let recording = served(&order, &trace).ok()?.ok()?;
-        self.listener.progress(0, None, "computing its time in less RAM");
+        self.listener.progress(0, None, "reading what it touched");
         let reading = Reading::read(&trace, Some(seconds), Some(MAP)).ok()?;
-        let mut answer = machine.about(&reading, self.limits).ok()?;
-        answer.common.not_paged = recording.not_paged;
-        Some((Answer::Recorder(answer), reading.heat, reading.provenance.group))
+        let predicted = Machine::measured_before().and_then(|machine| machine.about(&reading, self.limits).ok());
+        let answer = predicted.map(|mut answer| {
+            answer.common.not_paged = recording.not_paged;
+            Answer::Recorder(answer)
+        });
+        Some((answer, reading.heat, reading.provenance.group))
     }
 
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
