@@ -19,7 +19,12 @@ pub fn words(answer: &LimitAnswer, report: Option<&Path>, more: &str) -> String 
     let mut text = String::new();
     for rows in (3..=ROWS).rev() {
         let paste = paste(answer, report);
-        text = paragraph(&headline(answer), 0) + &table(answer, rows) + &paragraph(&counted(answer), 0) + more + &paste;
+        text = paragraph(&takes(answer), 0)
+            + &paragraph(&runs_in(answer), 0)
+            + &table(answer, rows)
+            + &paragraph(&counted(answer), 0)
+            + more
+            + &paste;
         if text.lines().count() <= LINES {
             break;
         }
@@ -27,27 +32,34 @@ pub fn words(answer: &LimitAnswer, report: Option<&Path>, more: &str) -> String 
     text
 }
 
-/// The time and the peak without a limit, and the recommended limit.
+/// Both first sentences.
 pub fn headline(answer: &LimitAnswer) -> String {
+    format!("{} {}", takes(answer), runs_in(answer)).trim_end().into()
+}
+
+/// The time and the peak without a limit.
+fn takes(answer: &LimitAnswer) -> String {
     let (program, time) = (&answer.program, human_seconds(answer.program_seconds));
     let peak = human_size(answer.limit.peak_bytes);
     let ended = if answer.exit == 0 { String::new() } else { format!(" It ended with exit code {}.", answer.exit) };
-    let first = format!("{program} takes {time}, with at most {peak}.{ended}");
+    format!("{program} takes {time}, with at most {peak}.{ended}")
+}
+
+/// The recommended limit, and the least in which it lives.
+fn runs_in(answer: &LimitAnswer) -> String {
     let sizes = &answer.limit;
     let lives = match (sizes.lives_bytes, sizes.recommended_bytes) {
         (Some(lives), Some(fast)) if lives < fast => format!("; it lives from {}", human_size(lives)),
         _ => String::new(),
     };
     match (sizes.recommended_bytes, &sizes.cannot_tell) {
-        (Some(ram), _) if ram >= sizes.peak_bytes => {
-            format!("{first} It needs all of it: {}{lives}.", human_size(ram))
-        }
+        (Some(ram), _) if ram >= sizes.peak_bytes => format!("It needs all of it: {}{lives}.", human_size(ram)),
         (Some(ram), _) => {
             let slower = answer.at(ram).map_or(String::new(), |runs| slower(answer, runs));
-            format!("{first} It runs in {}, {slower}{lives}.", human_size(ram))
+            format!("It runs in {}, {slower}{lives}.", human_size(ram))
         }
-        (None, Some(why)) => format!("{first} A limit cannot be told: {why}."),
-        (None, None) => first,
+        (None, Some(why)) => format!("A limit cannot be told: {why}."),
+        (None, None) => String::new(),
     }
 }
 
