@@ -53,7 +53,12 @@ fn runs_in(answer: &LimitAnswer) -> String {
         _ => String::new(),
     };
     match (sizes.recommended_bytes, &sizes.cannot_tell) {
-        (Some(ram), _) if ram >= sizes.peak_bytes => format!("It needs all of it: {}{lives}.", human_size(ram)),
+        (Some(ram), _) if ram >= sizes.peak_bytes => {
+            let below = answer.runs[1..].iter().filter(|runs| runs.is_limit()).filter_map(|runs| runs.ram_bytes);
+            let near = below.filter(|below| *below < ram).max().is_some_and(|below| below as f64 >= NEXT * ram as f64);
+            let verb = if near { "needs" } else { "runs in" };
+            format!("It {verb} all of it: {}{lives}.", human_size(ram))
+        }
         (Some(ram), _) => {
             let slower = answer.at(ram).map_or(String::new(), |runs| slower(answer, runs));
             format!("It runs in {}, {slower}{lives}.", human_size(ram))
@@ -90,7 +95,8 @@ pub fn rows(answer: &LimitAnswer, count: usize) -> Vec<&Runs> {
         .into_iter()
         .flat_map(|given| answer.runs[1..].iter().filter(move |runs| runs.ram_bytes == Some(given)));
     let wanted = sizes.fast_bytes.and_then(|ram| answer.at(ram)).into_iter();
-    let wanted = wanted.chain(given).chain(answer.others()).chain(dead).chain(slow).chain(limited());
+    let wanted = wanted.chain(given).chain(answer.others()).chain(dead).chain(slow);
+    let wanted = wanted.chain(answer.runs[1..].iter().filter(|runs| !runs.is_limit())).chain(limited());
     let mut shown = vec![answer.plain()];
     for runs in wanted {
         if shown.len() < count && !shown.iter().any(|other| std::ptr::eq(*other, runs)) {
@@ -184,6 +190,8 @@ pub fn counted(answer: &LimitAnswer) -> String {
 
 /// The part of the peak that the parts that were seen have, if they are named.
 const SUM: f64 = 0.8;
+/// The largest smaller limit that was run, as a part of all that a program takes, from which on it needs all of it.
+const NEXT: f64 = 0.9;
 /// Less of a kind is not named.
 const SEEN: u64 = 512 << 10;
 

@@ -227,8 +227,10 @@ impl Fitting<'_, '_> {
             }
         }
         let confirmed = self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())?;
-        // What it takes without a limit was counted, whether there was time to run it in as much or not.
-        let unconfirmed = search.good.is_none() && self.course.runs().like(&self.cold(way, peak)).is_none();
+        // What it takes without a limit was counted, whether there was time to run it in as much or not; less was seen
+        // not to do.
+        let unconfirmed =
+            search.good.is_none() && search.bad > 0 && self.course.runs().like(&self.cold(way, peak)).is_none();
         Ok(confirmed.or(unconfirmed.then_some(peak)))
     }
 
