@@ -27,7 +27,7 @@ pub fn words(group: &[ProcessFacts]) -> String {
 }
 
 fn table(matter: &[&ProcessFacts]) -> String {
-    let mut out = format!("  {:>8}  {:>9}  {:>8}  {:>7}  process\n", "heap", "not paged", "time", "pid");
+    let mut out = format!("  {:>8}  {:>9}  {:>8}  {:>7}  process\n", "heap", "the rest", "time", "pid");
     for process in matter.iter().take(ROWS) {
         let row = format!(
             "  {:>8}  {:>9}  {:>8}  {:>7}  {}",

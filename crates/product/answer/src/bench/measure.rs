@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::SwapKind;
+use coldframe_sheet::quantity::human_size;
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
@@ -92,7 +93,14 @@ pub fn measure(
         Err(why) => measuring.watched(&why.to_string()),
     };
     let estimated = |answered: Answered| {
-        let estimate = format!("limits are estimated, not measured in a memory group: {why}");
+        let range = match &answered.answer {
+            Kind::Estimated(answer) => {
+                let least = answer.ram_bytes.unwrap_or(answer.needed_bytes);
+                format!(" between {} and {}", human_size(least), human_size(answer.needed_bytes))
+            }
+            Kind::Measured(_) => String::new(),
+        };
+        let estimate = format!("a limit{range} is estimated, not measured in a memory group: {why}");
         Answered { remarks: [vec![estimate], answered.remarks].concat(), ..answered }
     };
     answered.map(estimated).map_err(|error| match error {

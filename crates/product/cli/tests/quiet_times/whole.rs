@@ -212,7 +212,7 @@ fn a_program_that_may_run_once_has_predictions_only() {
     let Some(folder) = folder(&[]) else { return };
     let (answer, printed) = answered(folder.path(), &["--once"], "", "");
     assert_eq!(answer["runs"].as_array().unwrap().len(), 0, "{answer}");
-    let note = "Note: limits are estimated, not measured in a memory group: it ran once.";
+    let note = "is estimated, not measured in a memory group: it ran once.";
     assert!(printed.contains("takes about") && printed.contains(" predicted ") && printed.contains(note), "{printed}");
 }
 

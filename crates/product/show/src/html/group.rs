@@ -26,7 +26,7 @@ pub fn processes(group: &[ProcessFacts]) -> String {
         (smaller, left) => note(&format!("Not shown: {smaller} smaller ones, and {left} too small to matter.")),
     };
     let caption = note(&format!("{} processes, which share --ram.", matter.len()));
-    caption + &table(&["process", "heap", "not paged", "time", "pid"], &rows) + &more
+    caption + &table(&["process", "heap", "the rest", "time", "pid"], &rows) + &more
 }
 
 #[cfg(test)]
