@@ -19,7 +19,8 @@ say() { printf '\n\033[1m%s\033[0m\n\n' "$*"; }
 # An answer that recommends nothing (1), or cannot tell on a busy machine (6), is one.
 answer() {
     code=0
-    "$coldframe" -- ./shop $orders $customers || code=$?
+    # The answer is on stderr if stdout is no terminal.
+    "$coldframe" -- ./shop $orders $customers 2>&1 || code=$?
     case $code in
         0 | 1 | 6) ;;
         *) exit "$code" ;;

@@ -96,35 +96,38 @@ fn one_command_records_advises_and_reports() {
     if code == Some(4) {
         return skip(&format!("this machine cannot page: {errors}"));
     }
-    assert_eq!(code, Some(0), "{message}{errors}");
-    assert!(message.starts_with("sort takes ") && message.contains("Recommended: --ram "), "{message}");
-    assert!(message.lines().count() <= 20 && message.lines().all(|line| line.chars().count() <= 80), "{message}");
+    assert_eq!((code, message.as_str()), (Some(0), ""), "the answer is on stderr: {errors}");
+    // As root it is measured in memory groups, else estimated.
+    assert!(errors.contains("sort takes ") && errors.contains("coldframe/report.html"), "{errors}");
+    assert!(errors.lines().count() <= 24 && errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
     let at = |name: &str| std::fs::read_to_string(folder.path("sort.coldframe").join(name)).unwrap();
     assert!(at("report.html").contains("id=\"answer\""));
     let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
-    assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
-    assert!(advice["curve"].as_array().is_some_and(|curve| curve.len() >= 5), "{advice}");
+    assert_eq!(advice["program"].as_str(), Some("sort"));
+    let sizes = if advice["kind"] == "limit" { &advice["runs"] } else { &advice["curve"] };
+    assert!(sizes.as_array().is_some_and(|sizes| sizes.len() >= 3), "{advice}");
     // `run` takes the recommended size.
-    let ram = advice["ram_bytes"].as_u64().unwrap() / 1024;
+    let recommended = advice["limit"]["recommended_bytes"].as_u64().or(advice["ram_bytes"].as_u64());
+    let ram = recommended.unwrap() / 1024;
     let (code, message, errors) = run(&format!("-q run --ram {ram}KiB -- sort numbers"));
     assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
     let trace = "sort.coldframe/trace.parquet";
     let (code, message, errors) = run(&format!("--trace {trace} --max-slowdown 5000% --format json"));
     let predicted: Value = serde_json::from_str(&message).unwrap_or_default();
     assert_eq!((code, predicted["program"].as_str()), (Some(0), Some("sort")), "{message}{errors}");
-    assert!(predicted["needed_bytes"].is_u64() && predicted["needed_bytes"] == advice["needed_bytes"], "{message}");
+    assert!(predicted["needed_bytes"].as_u64() > Some(1 << 20), "{message}");
     for options in ["", "--device NAND01GW3B2B", "--min-life 5y"] {
         let (code, message, errors) = run(&format!("advise {trace} {options}"));
         assert_eq!((code, message.as_str()), (Some(2), ""), "a recording of this machine is not about a board");
         assert!(errors.contains(&format!("coldframe --trace {trace}")), "{errors}");
     }
-    let (code, message, _) = run("-- true");
-    let words: Vec<_> = message.split_whitespace().collect();
-    assert!(code == Some(0) && words.join(" ").contains("nothing to save"), "{message}");
+    let (code, _, errors) = run("-- true");
+    let words = errors.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == Some(0) && (words.contains("true takes ") || words.contains("nothing to save")), "{errors}");
     let (code, message, errors) = run("--format json -- sh -c 'echo words; exit 3'");
-    let nothing: Value = serde_json::from_str(&message).unwrap_or_default();
-    assert!(code == Some(0) && errors.contains("words"), "{message}{errors}");
-    assert_eq!((nothing["kind"].as_str(), nothing["exit"].as_i64()), (Some("nothing-to-save"), Some(3)));
+    let failed: Value = serde_json::from_str(&message).unwrap_or_default();
+    assert!(code == Some(3) && errors.contains("words"), "{message}{errors}");
+    assert_eq!(failed["exit"].as_i64(), Some(3), "{message}");
     let (code, _, errors) = run("--once");
     assert!(code == Some(2) && errors.contains("a program is missing"), "{errors}");
 }
@@ -142,9 +145,11 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     assert!(output.status.success(), "{message}{errors}");
     let ran = message.contains("The output is that of the plain run");
     assert!(ran || message.contains("Our pager cannot run it"), "{message}{errors}");
-    // On a busy machine, the time may end before a run.
-    let measured = message.contains(" measured ") || message.contains("no time was left");
-    assert_eq!(ran, measured, "{message}{errors}");
+    // Measured in memory groups, or estimated.
+    assert!(
+        message.contains(" without a limit\n") || message.contains("is estimated, not measured"),
+        "{message}{errors}"
+    );
     assert!(message.lines().all(|line| line.chars().count() <= 80), "{message}");
     assert!(
         message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
