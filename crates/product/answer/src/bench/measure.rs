@@ -176,8 +176,8 @@ impl Measuring<'_> {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it, or
-    /// the time is too short. It predicts something if this machine was measured before: that takes some 10 s.
+    /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it,
+    /// or the time is too short. It predicts something if this machine was measured before: that takes some 10 s.
     fn recording(&self, seconds: f64, left: Duration) -> Option<(Option<Answer>, Option<Heat>, Vec<ProcessFacts>)> {
         pageable(self.command).ok().filter(|()| left.as_secs_f64() > seconds)?;
         let trace = self.folder.join("trace.parquet");
