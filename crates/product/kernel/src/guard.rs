@@ -181,7 +181,12 @@ impl Guard {
         let record = self.record.filter(|record| killed == Some(true) && record.exists());
         match record.map(|record| Guard::start(self.command, Some(record))) {
             Some(Ok(mut another)) => another.close().is_some(),
-            _ => killed.is_some(),
+            _ => {
+                // An owner that goes on has no ended child of which nobody takes notice.
+                let mut child = self.child;
+                std::thread::spawn(move || child.wait());
+                killed.is_some()
+            }
         }
     }
 

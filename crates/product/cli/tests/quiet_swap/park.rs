@@ -122,7 +122,8 @@ fn parking_process(name: &str) -> (String, String) {
 }
 
 fn kill(process: &str) {
-    assert!(Command::new("kill").args(["-KILL", process]).status().unwrap().success());
+    let done = Command::new("kill").args(["-KILL", process]).output().unwrap();
+    assert!(done.status.success(), "{process:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]

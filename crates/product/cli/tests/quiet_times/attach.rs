@@ -120,7 +120,9 @@ fn advice(folder: &Path, program: &str) -> Value {
 /// Pages brought back, at the size of the curve nearest to so many pages.
 fn faults(answer: &Value, pages: usize) -> f64 {
     let sizes = answer["curve"].as_array().unwrap();
-    let off = |size: &&Value| (size["ram_bytes"].as_u64().unwrap() / 4096).abs_diff(pages as u64);
+    // Its sizes are limits: of the heap, and of what is beside it.
+    let limit = pages as u64 * 4096 + answer["not_paged_bytes"].as_u64().unwrap();
+    let off = |size: &&Value| size["ram_bytes"].as_u64().unwrap().abs_diff(limit);
     let nearest = sizes.iter().min_by_key(off).unwrap();
     ["device_reads", "memory_loads"].map(|kind| nearest[kind].as_f64().unwrap()).iter().sum()
 }
@@ -141,7 +143,8 @@ fn a_static_program_of_anybody_gets_an_answer_for_this_machine_near_exact_lru() 
         assert_eq!((&answer["device"], &answer["method"]), (&"here".into(), &"referenced-bits".into()));
         let heap = answer["managed_bytes"].as_u64().unwrap() / 4096;
         assert!((PAGES as u64..PAGES as u64 + 200).contains(&heap), "{heap} pages of heap");
-        let covered = answer["covered_bytes"].as_u64().unwrap() as usize / 4096;
+        let rest = answer["not_paged_bytes"].as_u64().unwrap();
+        let covered = (answer["covered_bytes"].as_u64().unwrap() - rest) as usize / 4096;
         for (ram, factor) in [(PAGES / 4, 2.0), (PAGES / 2, 2.0), (PAGES * 3 / 4, 3.0)] {
             let (predicted, exact) = (faults(&answer, ram), lru(string(pattern), ram));
             assert!(
@@ -172,7 +175,7 @@ fn exact_recordings_of_the_same_program_have_as_many_faults() {
         record
             .current_dir(folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            .args(["-q", "--"])
+            .args(["-q", "--once", "--"])
             .arg(&program)
             .args(words);
         let recorded = record.output().unwrap();
@@ -187,7 +190,8 @@ fn exact_recordings_of_the_same_program_have_as_many_faults() {
         if about["method"] == "recorder" {
             return skip("every user may use userfaultfd here");
         }
-        let covered = |answer: &Value| answer["covered_bytes"].as_u64().unwrap() as usize;
+        let bytes = |answer: &Value, name: &str| answer[name].as_u64().unwrap() as usize;
+        let covered = |answer: &Value| bytes(answer, "covered_bytes") - bytes(answer, "not_paged_bytes");
         let covered = covered(&about).max(covered(&exact));
         let sizes = [(PAGES / 2, 2.0), (PAGES * 3 / 4, 3.0)];
         for (ram, factor) in sizes.into_iter().filter(|(ram, _)| ram * 4096 >= covered) {

@@ -60,10 +60,12 @@ pub(crate) fn undo_all(cleanups: Cleanups, tree: &Tree) -> (Vec<String>, Rest) {
 }
 
 impl Rest {
-    /// Tells the owner, who waits no longer, and does it.
+    /// Tells the owner, who waits no longer, and does it. If there is nothing to do, the owner waits for the end.
     pub fn finish(mut self, mut to: impl Write) {
-        // The owner may be gone.
-        let _ = to.write_all(DONE.as_bytes()).and_then(|()| to.flush());
+        if !self.devices.is_empty() || !self.unlinked.is_empty() {
+            // The owner may be gone.
+            let _ = to.write_all(DONE.as_bytes()).and_then(|()| to.flush());
+        }
         drop(self.unlinked);
         for device in self.devices.into_iter().rev() {
             if undo(&device, &self.tree, &mut Vec::new()).is_err() {
