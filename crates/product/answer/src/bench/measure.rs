@@ -27,7 +27,7 @@ use crate::listener::Listener;
 use crate::machine::prices::swap_file;
 use crate::nothing::Nothing;
 use crate::predict::common::program as program_of;
-use crate::predict::kinds::Answer;
+use crate::predict::kinds::{Answer, Method};
 use crate::predict::machine::Machine;
 use crate::predict::measured::Measurements;
 use crate::predict::question::{Limits, Reading};
@@ -81,10 +81,10 @@ pub fn measure(
     let streams = Streams::new()?;
     let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
     let why = match ready(Some(SwapKind::None)) {
-        _ if limits.once => "it ran once".into(),
-        _ if limits.time.is_some() => "it was ended after --for".into(),
+        _ if limits.once => "it ran once",
+        _ if limits.time.is_some() => "it was ended after --for",
         Ok(_) => return measuring.in_group(),
-        Err(why) => why.to_string(),
+        Err(_) => "none can be made here; run it as root, or in a session of systemd",
     };
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the
     // answer's time.
@@ -95,12 +95,19 @@ pub fn measure(
     let estimated = |answered: Answered| {
         let range = match &answered.answer {
             Kind::Estimated(answer) => {
-                let least = answer.ram_bytes.unwrap_or(answer.needed_bytes);
-                format!(" between {} and {}", human_size(least), human_size(answer.needed_bytes))
+                let (all, least) = (human_size(answer.needed_bytes), answer.ram_bytes.map(human_size));
+                let from = match answer.method() {
+                    Method::Recorder => "",
+                    Method::ReferencedBits => " from its pages' referenced bits",
+                };
+                match least.filter(|least| *least != all) {
+                    Some(least) => format!(" between {least} and {all} is estimated{from}"),
+                    None => format!(" of {all} is estimated{from}"),
+                }
             }
             Kind::Measured(_) => String::new(),
         };
-        let estimate = format!("a limit{range} is estimated, not measured in a memory group: {why}");
+        let estimate = format!("a limit{range}, not measured in a memory group: {why}");
         Answered { remarks: [vec![estimate], answered.remarks].concat(), ..answered }
     };
     answered.map(estimated).map_err(|error| match error {
