@@ -62,7 +62,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def verdict(done: subprocess.CompletedProcess[str]) -> str:
-    """The lines of the verdict, which come after the test's own output; empty: there is none."""
-    text = "\n" + done.stdout
+    """The lines of the verdict, which is on stderr, since stdout is no terminal; empty: there is none."""
+    text = f"\n{done.stdout}\n{done.stderr}"
     start = max(text.rfind("\nno: "), text.rfind("\ncannot tell"))
     return text[start + 1 :] if start >= 0 else ""
