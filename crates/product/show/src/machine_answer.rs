@@ -41,7 +41,7 @@ pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
     let (mut text, commands) = (String::new(), commands(answer, report));
     for (rows, spare) in forms {
         text = with(answer, rows, spare);
-        if text.lines().count() + more.lines().count() + commands.lines().count() <= LINES + 1 {
+        if text.lines().count() + more.lines().count() + commands.lines().count() <= LINES {
             break;
         }
     }

@@ -11,7 +11,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("cli", 1_160),
     ("core", 5_260),
     ("journal", 780),
-    ("kernel", 2_330),
+    ("kernel", 2_340),
     ("lane", 1_590),
     ("live", 9_640),
     ("preload", 3_880),
