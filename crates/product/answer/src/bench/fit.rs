@@ -78,8 +78,6 @@ pub struct Fit {
     pub lives: Option<u64>,
     /// The least where its files are in RAM already, if that was run.
     pub warm: Option<u64>,
-    /// A smaller one that a setting of the program's runtime makes fast enough.
-    pub setting: Option<(Way, u64)>,
     /// The least with swap, and with our pager.
     pub swapped: Vec<(Way, u64)>,
     /// Why there are no more runs, one sentence each.
@@ -108,7 +106,7 @@ impl Plan for InGroup {
         }
         fitting.lives(&none)?;
         if let Some((runtime, fast)) = self.runtime.zip(fast) {
-            fit.setting = fitting.setting(runtime, &none, fast)?;
+            fitting.setting(runtime, &none, fast)?;
         }
         if let Some(fast) = fast {
             fit.warm = fitting.warm(&none, fast)?;
@@ -318,12 +316,12 @@ impl Fitting<'_, '_> {
         ended.filter(|ram| Some(*ram) > dead).min()
     }
 
-    /// A smaller limit with a setting of the runtime, if it is fast enough there.
-    fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<Option<(Way, u64)>, Trial> {
+    /// Runs a smaller limit with a setting of the runtime, if that may do.
+    fn setting(&mut self, runtime: Runtime, way: &Way, fast: u64) -> Result<(), Trial> {
         let used = self.course.runs().like(&self.cold(way, fast)).and_then(|runs| runs.runs.last()?.group);
-        let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(None) };
-        let (way, ram) = (Way { setting: Some(Box::new(setting)), ..way.clone() }, round_limit(ram));
-        Ok(self.measure(&self.cold(&way, ram))?.filter(|good| *good).map(|_| (way, ram)))
+        let Some((ram, setting)) = used.and_then(|used| runtime.setting(fast, &used)) else { return Ok(()) };
+        let way = Way { setting: Some(Box::new(setting)), ..way.clone() };
+        self.measure(&self.cold(&way, round_limit(ram))).map(drop)
     }
 
     /// The least limit where its files are in RAM already: with less it is tried while that is fast.

@@ -16,7 +16,7 @@ use crate::run::program::is_root;
 use crate::run::runs::{By, Runs, Unlike, Way, NO_SWAP};
 use crate::SCHEMA_VERSION;
 
-/// The part that a limit to paste is larger than the least fast one. The machine's services use the same for requests.
+/// The part by which a limit to paste is larger than the recommended one: a guess.
 const MARGIN: f64 = 0.1;
 /// A program that has less than this part of its anonymous memory in a limit without swap, by so many bytes, has taken
 /// less itself.
