@@ -51,9 +51,11 @@
 //! - **A thread of the pager** (`sys/thread.rs`, `threads/`): the C library does not know these threads. They have
 //!   stacks of ours and allocate nothing.
 //! - **The pager process** (`threads/pager_process.rs`, `sys/rights.rs`): these threads run in a process that shares
-//!   the program's memory and has descriptors, credentials and a process group of its own. A pipe shows it the end of
-//!   each forked child. A recorder runs inside the program's process instead, and so does the pager of a Rust or C
-//!   program.
+//!   the program's memory and has descriptors, credentials and a process group of its own. The program has none of the
+//!   descriptors: what its threads need of them, the pager process does for them (`threads/calls.rs`). A recorder runs
+//!   inside the program's process instead, and so does the pager of a Rust or C program.
+//! - **A child's old pages** (`swap/parent.rs`, `threads/page_server.rs`): what left RAM before a fork is read for the
+//!   child by its parent's pager, which goes on for that after the parent's end.
 //! - **The messages** (`task/message_reader.rs`): one handler thread reads the messages and serves them. Before it
 //!   waits, another one takes over.
 //! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a
@@ -106,6 +108,7 @@ mod work;
 
 pub use error::LiveError;
 pub use inject::Inject;
+pub use life::fork::Child;
 pub use life::locked;
 pub use measure::trials;
 pub use memory::extents;
@@ -121,7 +124,7 @@ pub use sys::own_descriptors;
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {
     pub use crate::sys::lock::Lock;
-    pub use crate::sys::rights::{ARCHITECTURE, NEEDED, WANTED};
+    pub use crate::sys::rights::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
     pub use crate::sys::{
         block_signals, exit_group, futex_wait, futex_wake, map_memory, raw, read_file, restore_signals, sleep_us,
         symbol_in, thread,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub use region::{Pin, Region};
 
+use crate::life::fork::Child;
 use crate::life::{start, Inner};
 use crate::memory::extents::{Kind, Manner};
 use crate::region::mapping::Spot;
@@ -73,7 +74,8 @@ impl Pager {
     /// No address space is left, or the spot is not free or not in the span.
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
         let _signals = Signals::block();
-        self.inner.managed.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start)
+        let len = len.div_ceil(PAGE).max(1) * PAGE;
+        self.inner.run(|| self.inner.managed.map(spot, len, protection)).map(|at| at.start)
     }
 
     /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
@@ -83,7 +85,7 @@ impl Pager {
     /// same.
     pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.inner.managed.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.run(|| self.inner.managed.unmap(&range)).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// As `unmap`, for a block that the program has freed and may soon want again: it may stay cached for a while.
@@ -92,7 +94,7 @@ impl Pager {
     /// As for `unmap`.
     pub fn keep(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.inner.managed.keep(range).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.run(|| self.inner.managed.keep(range)).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// A cached block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
@@ -106,13 +108,16 @@ impl Pager {
     /// free.
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> isize) -> isize {
         let _signals = Signals::block();
-        self.inner.managed.map_foreign(range, place)
+        self.inner.run(|| self.inner.managed.begin_foreign(&range));
+        let answer = place();
+        self.inner.run(|| self.inner.managed.end_foreign(range, answer >= 0));
+        answer
     }
 
     /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
     pub fn foreign_gone(&self, range: Range<usize>) {
         let _signals = Signals::block();
-        self.inner.managed.foreign_gone(&range);
+        self.inner.run(|| self.inner.managed.foreign_gone(&range));
     }
 
     /// The extents in a range of addresses, lowest first; gaps are free.
@@ -126,7 +131,8 @@ impl Pager {
     /// # Errors
     /// The kernel does not watch memory.
     pub fn open(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.inner.managed.open_range(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
+        let opened = self.inner.run(|| self.inner.managed.open_range(range));
+        opened.map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
     }
 
     /// Changes what the program has asked for the managed memory in a range.
@@ -168,8 +174,10 @@ impl Pager {
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
     pub fn expect_pinned_frames(&self) -> bool {
-        self.inner.managed.take_over();
-        self.inner.managed.work.expect_pinned_frames()
+        self.inner.run(|| {
+            self.inner.managed.take_over();
+            self.inner.managed.work.expect_pinned_frames()
+        })
     }
 
     /// Whether the kernel can put guards here (MADV_GUARD_INSTALL). In a mapping of a file, write protection outlasts
@@ -180,14 +188,16 @@ impl Pager {
 
     /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, range: Range<usize>) {
-        self.inner.managed.discard(self.pages_of(range));
+        self.inner.run(|| self.inner.managed.discard(self.pages_of(range)));
     }
 
     /// Loads a range, many pages at a time.
     pub fn will_need(&self, range: Range<usize>) {
-        let memory = self.inner.managed.memory();
-        let touched = memory.space.touched(self.pages_of(range)).flatten();
-        self.inner.managed.load_pages(touched.filter(|page| memory.has_content(*page)));
+        self.inner.run(|| {
+            let memory = self.inner.managed.memory();
+            let touched = memory.space.touched(self.pages_of(range)).flatten();
+            self.inner.managed.load_pages(touched.filter(|page| memory.has_content(*page)));
+        });
     }
 
     /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
@@ -195,12 +205,12 @@ impl Pager {
     /// # Errors
     /// More pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.inner.managed.pin_pages(self.pages_of(range))
+        self.inner.run(|| self.inner.managed.pin_pages(self.pages_of(range)))
     }
 
     /// Undoes `pin`.
     pub fn unpin(&self, range: Range<usize>) {
-        self.inner.managed.unpin_touched(self.pages_of(range));
+        self.inner.run(|| self.inner.managed.unpin_touched(self.pages_of(range)));
     }
 
     fn pages_of(&self, range: Range<usize>) -> Range<usize> {
@@ -210,27 +220,32 @@ impl Pager {
     /// Whether the kernel may hold so many bytes in all. They have their frames until the next call of this, which is
     /// due when the kernel holds them.
     pub fn may_hold(&self, bytes: usize) -> bool {
-        self.inner.managed.promise(bytes.div_ceil(PAGE))
+        self.inner.run(|| self.inner.managed.promise(bytes.div_ceil(PAGE)))
     }
 
     /// Before a fork, called by the forking thread where [`Pager::start_for_program`] made the pager (otherwise this
     /// happens by itself). That thread blocks all signals until the fork is over. When this returns, no fault is in
-    /// flight and none begins. `shares`: the child will share this process's table of descriptors.
-    pub fn fork_prepare(&self, shares: bool) {
-        self.inner.fork_prepare(shares);
+    /// flight and none begins.
+    pub fn fork_prepare(&self, child: Child) {
+        self.inner.fork_prepare(child);
     }
 
-    /// After the fork, in the parent. `child` is the number of a child that shares the table of descriptors.
+    /// After the fork, in the parent.
     ///
     /// # Errors
     /// The kernel refused to let a child have the memory. If there is a child, it has ended at once.
-    pub fn fork_parent(&self, child: usize) -> std::io::Result<()> {
-        self.inner.fork_parent(child).map_err(std::io::Error::from)
+    pub fn fork_parent(&self) -> std::io::Result<()> {
+        self.inner.fork_parent().map_err(std::io::Error::from)
     }
 
     /// After the fork, in the child: from now on it pages for itself.
     pub fn fork_child(&self) {
-        self.inner.fork_child();
+        Inner::fork_children(std::iter::once(&*self.inner));
+    }
+
+    /// A process that this one has made has its memory, too (CLONE_VM): the pager serves it as long as it lives.
+    pub fn shares_memory_with(&self, process: usize) {
+        self.inner.shares_memory_with(process);
     }
 
     /// The process is about to end: writes the journal to its file, and takes this process's share out of the
@@ -241,7 +256,7 @@ impl Pager {
 
     /// Writes the journal to its file.
     pub fn flush_journal(&self) {
-        self.inner.flush_journal();
+        self.inner.run(|| self.inner.flush_journal());
     }
 
     /// Checks every invariant of the engine. For tests, while no fault is in flight.

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be
-//!             inherited, get what the child needs and the parent can get: its swap file, a pipe that shows when the
-//!             child is gone
+//!             inherited, get what the child needs and the parent's pager can get: its swap file, and a connection
 //!   fork      both have the same frames (shared until written), the same engine, the same slots
 //!   parent    a slot that the child can see is not reused until the child is gone (exit or exec closes its end of
-//!             the pipe)
-//!   child     its own userfaultfd, rings, pipes, threads, and place in the budget; the parent's swap file is only read
+//!             the connection)
+//!   child     its own userfaultfd, rings, pipes, threads, and place in the budget; pages that left before the fork are
+//!             read for it by its parent's pager
 //! ```
+//! The pager's descriptors are in the pager process. The program has one end of the connection during the fork only;
+//! the child's pager then has it.
+//!
 //! If a child does not get one of these, it cannot page. It then runs without paging (`region/unpaged.rs`); it is not
 //! stopped. A child that shares its parent's table of descriptors runs so, too: what it closes, its parent loses.
 //!
@@ -18,35 +21,106 @@
 //! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the place, so that
 //! other mappings of the child, including the pager's own memory, get other addresses.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use super::Inner;
 use crate::memory::extents::Manner;
 use crate::memory::space;
 use crate::page::pages::Where;
+use crate::region::unpaged::PageStore;
 use crate::stats::Stats;
-use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
+use crate::swap::parent::Parent;
 use crate::sys::lock::Lock;
-use crate::sys::{self, fatal, Errno, High, Sys};
+use crate::sys::sockets::{self, SocketName};
+use crate::sys::{self, fatal, own_descriptors, Errno, High, Sys};
 use crate::LiveError;
 
-/// What a child gets from its parent.
-struct Ready {
-    /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
-    /// no descriptors, and the slots that the child sees are kept for ever.
-    alive: Option<(High, High)>,
-    /// None: it does not page, since slow memory serves one process, or since it shares the descriptors.
-    device: Option<Result<Device, LiveError>>,
-    shares: bool,
-    /// The kernel refused to let the memory be inherited: there must be no child.
-    refused: Option<Errno>,
+/// What a child will be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Child {
+    /// It has a pager of its own.
+    Pages,
+    /// It shares its parent's table of descriptors, and does not page.
+    SharesDescriptors,
+    /// A filter of system calls leaves out what a pager of its own needs, or what a fork needs for that.
+    IsFiltered,
+    /// A filter leaves out even what brings its memory: the fork fails.
+    MustNotBe,
 }
 
+impl Child {
+    /// The reason why it does not page.
+    fn unpaged(self) -> Option<LiveError> {
+        let missing = |reason: &str, remedy| {
+            Some(LiveError::Missing { feature: "a pager for it", reason: reason.to_string(), remedy })
+        };
+        match self {
+            Child::Pages => None,
+            Child::SharesDescriptors => {
+                missing("it shares its parent's table of descriptors", "make it without CLONE_FILES")
+            }
+            _ => missing("its filter of system calls leaves out what a pager needs", "set the filter after the fork"),
+        }
+    }
+}
+
+/// A fork that is being made.
+struct Ready {
+    kind: Child,
+    /// The kernel refused to let the memory be inherited, or a connection: there must be no child.
+    refused: Option<Errno>,
+    /// Of the pager: where it waits for the connection, and the word that the program says there.
+    listening: Option<High>,
+    word: [u8; 16],
+    /// Of the pager: a swap file for the child.
+    file: Option<Result<High, LiveError>>,
+    /// Of the program: the child's end.
+    line: Option<High>,
+    /// The pages that are out, for a child that will not page.
+    store: Option<PageStore>,
+    /// No connection could be made.
+    alone: Option<Errno>,
+}
+
+/// What a child gets from its parent's pager, by the connection.
+#[derive(Default)]
+struct Kit {
+    file: Option<OwnedFd>,
+    folder: Option<OwnedFd>,
+    source: Option<OwnedFd>,
+}
+
+impl Kit {
+    /// As a message: a bit for each descriptor.
+    fn send(parts: [Option<&High>; 3], line: impl AsFd) -> Sys<()> {
+        let bits = parts.iter().enumerate().map(|(i, part)| u8::from(part.is_some()) << i).sum::<u8>();
+        let mut fds = [line.as_fd(); 3];
+        let mut count = 0;
+        for part in parts.into_iter().flatten() {
+            fds[count] = part.as_fd();
+            count += 1;
+        }
+        sockets::send(&line, &[bits], &fds[..count])
+    }
+
+    fn receive(line: impl AsFd) -> Sys<Kit> {
+        let mut bits = [0];
+        let (_, fds) = sockets::receive(line, &mut bits, true)?;
+        let mut fds = fds.into_iter().flatten();
+        let mut next = |i: u8| if bits[0] >> i & 1 != 0 { fds.next() } else { None };
+        Ok(Kit { file: next(0), folder: next(1), source: next(2) })
+    }
+}
+
+/// Between looks whether a child has all of its memory.
+const WAIT_US: u64 = 500;
+
 pub struct Forks {
-    /// What a child gets; present from `prepare` until the fork is over.
+    /// Present from `prepare` until the fork is over.
     ready: Lock<Option<Ready>>,
-    /// The pipes that show the parent processes that this one lives.
+    /// Without pager processes: the connections that show the parents that this process lives, and may read their
+    /// files.
     alive: Lock<Vec<High>>,
     files: SwapFiles,
 }
@@ -55,17 +129,58 @@ impl Forks {
     pub fn new(files: SwapFiles) -> Forks {
         Forks { ready: Lock::new(None), alive: Lock::new(Vec::new()), files }
     }
+
+    /// The descriptor of the folder for swap files, or -1.
+    pub fn folder(&self) -> RawFd {
+        self.files.folder()
+    }
 }
 
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
-    pub fn fork_prepare(&self, shares: bool) {
+    pub fn fork_prepare(&self, kind: Child) {
+        let Some((name, word)) = self.run(|| self.prepare(kind)) else { return };
+        let line = || {
+            let line = sockets::connect(&name)?;
+            sockets::send(&line, &word, &[])?;
+            Ok(sys::move_high(line))
+        };
+        let mut ready = self.forks.ready.lock();
+        let Some(ready) = ready.as_mut() else { return };
+        let line = if kind == Child::Pages { sys::with_room(|_| line()) } else { Err(Errno::PERM) };
+        let error = line.as_ref().err().copied();
+        // The program's own descriptor.
+        ready.line = line.ok();
+        self.run(|| {
+            if let Err(error) = error.map_or_else(|| self.accept(ready), Err) {
+                self.without_connection(ready, error);
+            }
+        });
+    }
+
+    /// A child that gets nothing by a connection gets the bytes of all pages; or it reads the files that it inherits.
+    fn without_connection(&self, ready: &mut Ready, error: Errno) {
+        ready.alone = Some(error);
+        if !self.threads.have_process() {
+            return;
+        }
+        let cannot = self.managed.space().is_of_file() || ready.kind == Child::MustNotBe;
+        let stored = if cannot { Err(error) } else { self.managed.store_pages() };
+        match stored {
+            Ok(store) => ready.store = Some(store),
+            Err(_) => ready.refused = ready.refused.or(Some(Errno::AGAIN)),
+        }
+    }
+
+    /// Where the pager's descriptors are. None: the process does not page. Otherwise where it waits for a connection,
+    /// and for which word.
+    fn prepare(&self, kind: Child) -> Option<(SocketName, [u8; 16])> {
         self.managed.take_over();
-        self.managed.space().hold_still();
+        self.managed.space().begin_change();
         self.managed.gate.close();
         self.managed.space().freeze();
         if self.managed.memory().is_plain() {
-            return;
+            return None;
         }
         self.managed.work.log().fork_prepare();
         let slow = self.managed.space().is_of_file();
@@ -73,12 +188,36 @@ impl Inner {
             self.fill_dropped();
         }
         let refused = self.inherit(true).err();
-        let pipe = sys::with_room(|_| sys::pipe(0)).ok();
-        let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
-        let waits = slow || shares;
-        let refused = refused.or((waits && alive.is_none()).then_some(Errno::AGAIN));
-        let device = (!waits).then(|| self.forks.files.another());
-        *self.forks.ready.lock() = Some(Ready { alive, device, shares, refused });
+        let listening = sockets::listen();
+        let (listening, name) = listening.map_or((None, SocketName::default()), |(socket, name)| (Some(socket), name));
+        let mut word = [0; 16];
+        let _ = rustix::rand::getrandom(&mut word[..], rustix::rand::GetRandomFlags::empty());
+        let file = (!slow && kind == Child::Pages).then(|| self.forks.files.another());
+        let listening = listening.map(sys::move_high);
+        *self.forks.ready.lock() =
+            Some(Ready { kind, refused, listening, word, file, line: None, store: None, alone: None });
+        Some((name, word))
+    }
+
+    /// Where the pager's descriptors are: the connection that the program has made, by which the child gets what it
+    /// needs.
+    fn accept(&self, ready: &mut Ready) -> Sys<()> {
+        let listening = ready.listening.take().ok_or(Errno::AGAIN)?;
+        let child = loop {
+            // Others may find the name, but not the word.
+            let (child, mut word) = (sockets::accept(&listening)?, [0; 16]);
+            if sockets::receive(&child, &mut word, false).is_ok() && word == ready.word {
+                break child;
+            }
+        };
+        let file = ready.file.as_ref().and_then(|file| file.as_ref().ok());
+        let source = self.source.get().device();
+        self.forks.files.with_folder(|folder| Kit::send([file, folder, source], &child))?;
+        if let Some(server) = self.threads.server() {
+            server.add(&child, self.managed.work.log().epoch_of_fork())?;
+        }
+        self.managed.work.log().expect_child(sys::move_high(child));
+        Ok(())
     }
 
     /// Pages that a raw system call has dropped are zeros in a child, too, and not what is in their slots.
@@ -92,110 +231,147 @@ impl Inner {
     }
 
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
-    pub fn fork_parent(&self, child: usize) -> Sys<()> {
-        let mut refused = None;
-        if !self.managed.memory().is_plain() {
-            self.keep_to_itself();
-            let ready = self.forks.ready.lock().take();
-            refused = ready.as_ref().and_then(|ready| ready.refused);
-            let shares = ready.as_ref().is_some_and(|ready| ready.shares);
-            let mut alive = ready.and_then(|ready| ready.alive);
-            if let (true, Some((read, _)), Ok(child)) = (shares && child > 0, &alive, sys::pidfd(child)) {
-                // It has all of its memory, or has ended. Then the log learns that nobody reads the slots.
-                let _ = sys::await_events([read.as_raw_fd(), child.as_raw_fd()], true);
-            }
-            if self.managed.space().is_of_file() {
-                if let Some((read, _)) = alive.take().map(|(read, write)| (read, drop(write))) {
-                    // The child copies all pages out of slow memory first.
-                    let _ = sys::await_events([read.as_raw_fd(), -1], true);
-                }
-            }
-            self.managed.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.send_child());
-            self.managed.memory().begin_epoch();
-            Stats::add(&self.stats.forks, 1);
+    pub fn fork_parent(&self) -> Sys<()> {
+        if self.managed.memory().is_plain() {
+            self.open_gate();
+            return Ok(());
         }
-        self.open_gate();
-        refused.map_or(Ok(()), Err)
+        drop(self.forks.ready.lock().as_mut().and_then(|ready| ready.line.take()));
+        self.run(|| self.forked())
     }
 
-    pub fn fork_child(&self) {
+    /// Where the pager's descriptors are, after a fork: a child may see all slots in use.
+    fn forked(&self) -> Sys<()> {
+        let ready = self.forks.ready.lock().take();
+        self.keep_to_itself();
+        let reads = |ready: &Ready| ready.alone.is_some() && ready.store.is_none() && ready.refused.is_none();
+        self.managed.work.log().fork_parent(ready.as_ref().is_some_and(reads));
+        if self.managed.space().is_of_file() {
+            // The child copies all pages out of slow memory first.
+            while self.managed.work.log().has_children() {
+                sys::sleep_us(WAIT_US);
+            }
+        }
+        self.managed.memory().begin_epoch();
+        Stats::add(&self.stats.forks, 1);
+        self.open_gate();
+        let Some(ready) = ready else { return Ok(()) };
+        ready.store.into_iter().for_each(PageStore::end);
+        ready.refused.map_or(Ok(()), Err)
+    }
+
+    /// In a forked child: the descriptors that it needs of its parent's pager.
+    fn inherits(&self, number: RawFd) -> bool {
+        let ready = self.forks.ready.lock();
+        let line = ready.as_ref().and_then(|ready| ready.line.as_ref());
+        let of_log = || self.managed.work.log().files().any(|file| file.raw() == number);
+        let alive = || self.forks.alive.lock().iter().any(|line| line.as_raw_fd() == number);
+        let within = || !self.threads.have_process() && (of_log() || alive());
+        line.is_some_and(|line| line.as_raw_fd() == number) || self.options.stats_fd == Some(number) || within()
+    }
+
+    /// `fork_child` for all pagers of a process. A child that shares its parent's table closes nothing there.
+    pub fn fork_children<'a>(pagers: impl Iterator<Item = &'a Inner> + Clone) {
+        let shares = |pager: &Inner| {
+            pager.forks.ready.lock().as_ref().is_some_and(|ready| ready.kind == Child::SharesDescriptors)
+        };
+        if !pagers.clone().any(shares) {
+            own_descriptors::leave(|number| pagers.clone().any(|pager| pager.inherits(number)));
+        }
+        pagers.for_each(Inner::fork_child);
+    }
+
+    fn fork_child(&self) {
         // SAFETY: a forked child has one thread, and this is it.
-        unsafe { self.threads.forget(&self.managed) };
+        let own_process = unsafe {
+            self.threads.forget(&self.managed);
+            self.threads.forget_process()
+        };
         self.managed.memory().count_anew();
         if self.managed.memory().is_plain() {
             self.open_gate();
             return self.managed.settle(|_, _| Ok(()));
         }
-        let Some(Ready { alive, device, shares, refused }) = self.forks.ready.lock().take() else {
+        let Some(ready) = self.forks.ready.lock().take() else {
             fatal::stop("internal error: a fork that was not prepared")
         };
-        if let Some(error) = refused {
-            fatal::stop(format_args!("the kernel refused to share memory with a child: {}", sys::words(error)));
+        if let Some(error) = ready.refused {
+            fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", sys::words(error)));
         }
-        // Open until this process and its forks are gone, or run another program.
-        if shares {
-            return self.share_descriptors(alive);
-        }
-        self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
-        let own = device.map(|device| device.and_then(|device| sys::with_room(|_| self.become_own(device))));
+        // SAFETY: open, and this process's own from now on.
+        let line = ready.line.map(|line| unsafe { High::from_raw(line.into_raw()) });
+        let kit = line.as_ref().map(|line| Kit::receive(&**line)).unwrap_or(Err(Errno::PIPE));
+        let (line, alive) = if own_process { (line, None) } else { (None, line) };
+        // SAFETY: as above.
+        unsafe { self.managed.work.read_by(line.map(Parent::new)) };
+        let missing = |error| LiveError::os("what its parent's pager gives a child", error);
+        let own = match (ready.kind.unpaged(), ready.file, ready.alone) {
+            (Some(reason), ..) => Err(Some(reason)),
+            (None, Some(Err(error)), _) => Err(Some(error)),
+            (None, _, Some(error)) => Err(Some(missing(error))),
+            (None, Some(Ok(_)), None) => {
+                kit.map_err(missing).and_then(|kit| self.become_own(kit, own_process)).map_err(Some)
+            }
+            // Slow memory serves one process.
+            (None, None, None) => Err(None),
+        };
         self.managed.memory().forget_threads();
         // SAFETY: `fork_prepare` has taken the lock. The journal is the parent's.
         *unsafe { self.managed.gate.held() }.journal() = None;
         self.managed.memory().begin_epoch();
         self.open_gate();
         match own {
-            Some(Ok(())) => {
-                self.count_in();
-                // If the parent could not lock it, neither can this process; the parent has reported that.
-                self.keep_plaintext();
-                self.managed.after_fork();
+            Ok(()) => {
+                self.run(|| {
+                    self.count_in();
+                    // If the parent could not lock it, neither can this process; the parent has reported that.
+                    self.keep_plaintext();
+                    self.managed.after_fork();
+                });
+                let mut lines = self.forks.alive.lock();
+                lines.iter_mut().for_each(High::inherit);
+                lines.extend(alive);
             }
-            own => {
-                // Its parent's pager does not wait for this process.
-                // SAFETY: a forked child has one thread, and this is it.
-                unsafe { self.threads.forget_process() };
-                self.managed.run_unpaged(own.and_then(Result::err).as_ref());
-                // The parents' swap files are not read any more.
-                self.forks.alive.lock().clear();
+            Err(reason) => {
+                self.managed.run_unpaged(reason.as_ref(), ready.store);
+                if own_process {
+                    // SAFETY: as above.
+                    drop(unsafe { self.managed.work.leave_parent() });
+                    own_descriptors::leave(|number| {
+                        self.options.stats_fd == Some(number) || ready.kind == Child::SharesDescriptors
+                    });
+                } else {
+                    // The parents' swap files are not read any more.
+                    drop(alive);
+                    self.forks.alive.lock().clear();
+                }
             }
         }
-    }
-
-    /// In a child that has its parent's descriptors: it reads all pages by them, tells the parent, and closes none.
-    fn share_descriptors(&self, alive: Option<(High, High)>) {
-        self.managed.memory().forget_threads();
-        self.open_gate();
-        self.managed.run_unpaged(Some(&LiveError::Missing {
-            feature: "a pager for it",
-            reason: "it shares its parent's table of descriptors".to_string(),
-            remedy: "make it without CLONE_FILES",
-        }));
-        if let Some((read, write)) = alive {
-            let _ = rustix::io::write(&*write, b"x");
-            let _numbers = (read.into_raw(), write.into_raw());
-        }
-        self.forks.alive.lock().drain(..).for_each(|inherited| _ = inherited.into_raw());
     }
 
     /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.
-    fn become_own(&self, device: Device) -> Result<(), LiveError> {
-        // SAFETY: a forked child has one thread, and this is it.
-        let own_process = unsafe {
-            self.managed.work.renew(device)?;
-            self.threads.forget_process()
-        };
-        self.forks.files.renew();
-        // SAFETY: as above.
-        unsafe { self.managed.work.renew_recording(self.options.record.as_ref())? };
-        let uffd = self.source.make(false).map_err(|e| LiveError::os("userfaultfd", e))?;
-        // SAFETY: as above.
-        let parents = unsafe { self.managed.memory().watch_with(uffd) };
-        // SAFETY: as above; the pager lives as long as its process, or stops the threads.
-        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.managed, own_process) }).inspect_err(|_| {
-            // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
-            // used.
+    fn become_own(&self, kit: Kit, own_process: bool) -> Result<(), LiveError> {
+        sys::with_room(|_| {
+            let file = kit.file.ok_or_else(|| LiveError::os("a swap file for a child", Errno::NOENT))?;
+            let device = self.forks.files.device(sys::move_high(file));
+            // SAFETY: a forked child has one thread, and this is it.
+            unsafe { self.managed.work.renew(device)? };
+            self.forks.files.set_folder(kit.folder.map(sys::move_high));
             // SAFETY: as above.
-            drop(unsafe { self.managed.memory().watch_with(parents) });
+            unsafe { self.source.renew() }.set_device(kit.source.map(sys::move_high));
+            // SAFETY: as above.
+            unsafe { self.managed.work.renew_recording(self.options.record.as_ref())? };
+            let uffd = self.source.get().make(false).map_err(|e| LiveError::os("userfaultfd", e))?;
+            // SAFETY: as above.
+            let parents = unsafe { self.managed.memory().watch_with(uffd) };
+            let folder = self.forks.folder();
+            // SAFETY: as above; the pager lives as long as its process, or stops the threads.
+            let start = || unsafe { self.threads.start(&self.managed, own_process, folder, self.options.stats_fd) };
+            self.watch_all().and_then(|()| start()).inspect_err(|_| {
+                // It is closed, and the memory is no longer watched.
+                // SAFETY: as above.
+                drop(unsafe { self.managed.memory().watch_with(parents) });
+            })
         })
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use crate::region::ManagedMemory;
 use crate::stats::Stats;
 use crate::swap::secret::lock;
-use crate::sys::{fatal, High, Signals, Source};
+use crate::sys::{fatal, High, Own, Signals, Source};
 use crate::threads::Threads;
 use crate::{Options, PAGE};
 use fork::Forks;
@@ -31,13 +31,23 @@ pub struct Inner {
     pub managed: ManagedMemory,
     threads: Threads,
     forks: Forks,
-    source: Source,
+    source: Own<Source>,
     pub stats: &'static Stats,
     /// Open as long as the pager lives: by it, another process finds the statistics.
     _stats_fd: Option<High>,
 }
 
 impl Inner {
+    /// Runs `work` where the pager's descriptors are.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.threads.calls.run(work)
+    }
+
+    /// A process that this one has made has its memory, too.
+    pub fn shares_memory_with(&self, process: usize) {
+        self.threads.add_other(process);
+    }
+
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
         if let Some(journal) = self.managed.gate.lock().journal() {
@@ -46,6 +56,10 @@ impl Inner {
     }
 
     pub fn end(&self) {
+        self.run(|| self.end_here());
+    }
+
+    fn end_here(&self) {
         // In a process without paging the log is the parent's, and its lock may be held permanently; and it has no
         // share in the counts.
         if self.managed.memory().is_plain() {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 
+use super::fork::Child;
 use super::Inner;
 use crate::sys::lock::Lock;
 use crate::sys::{self, Signals};
@@ -33,7 +34,7 @@ pub fn any() -> bool {
 }
 
 /// The pagers. Call it between `before_fork` and the end of the fork: the list is locked.
-fn pagers() -> impl DoubleEndedIterator<Item = &'static Inner> {
+fn pagers() -> impl DoubleEndedIterator<Item = &'static Inner> + Clone {
     // SAFETY: the list is locked, so that no pager ends.
     unsafe { PAGERS.held().iter().map(|pager| &*(*pager as *const Inner)) }
 }
@@ -42,19 +43,19 @@ extern "C" fn before_fork() {
     let mask = sys::block_signals();
     std::mem::forget(PAGERS.lock());
     MASK.store(mask, Relaxed);
-    pagers().for_each(|pager| pager.fork_prepare(false));
+    pagers().for_each(|pager| pager.fork_prepare(Child::Pages));
 }
 
 extern "C" fn parent_after_fork() {
     for pager in pagers().rev() {
         // If there must be no child, the child has reported this and ended.
-        let _ = pager.fork_parent(0);
+        let _ = pager.fork_parent();
     }
     after_fork();
 }
 
 extern "C" fn child_after_fork() {
-    pagers().rev().for_each(Inner::fork_child);
+    Inner::fork_children(pagers().rev());
     after_fork();
 }
 

@@ -34,8 +34,9 @@ use crate::swap::files::SwapFiles;
 use crate::swap::log::{Log, SEGMENT};
 use crate::swap::seal::Sealer;
 use crate::swap::slow::Slow;
-use crate::sys::{self, Errno, High, Notify, Source};
+use crate::sys::{self, Errno, High, Notify, Own, Source};
 use crate::task::{Tasks, LOADS, TASKS};
+use crate::threads::calls::WORKERS;
 use crate::threads::Threads;
 use crate::work::Work;
 use crate::{LiveError, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
@@ -48,8 +49,8 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 }
 
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
-    // Handlers, writer, the lender, the pager process itself, and the one that makes it.
-    sys::thread::reserve(options.handlers.max(1) + 3 + usize::from(options.one_budget));
+    // Handlers, writer, the server of children, the lender, the pager process itself, and the one that makes it.
+    sys::thread::reserve(options.handlers.max(1) + 4 + WORKERS + usize::from(options.one_budget));
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let own_process = options.record.is_none();
     let inner = made(options, Source::find(Notify::Message).map_err(missing)?, own_process)?;
@@ -80,8 +81,9 @@ fn made(mut options: Options, mut source: Source, own_process: bool) -> Result<A
     if known.is_none() {
         inner.say_limits(locked);
     }
+    let kept = inner.options.stats_fd;
     // SAFETY: nothing has asked for its threads yet; its end stops them, or it has none.
-    unsafe { inner.threads.start(&inner.managed, own_process)? };
+    unsafe { inner.threads.start(&inner.managed, own_process, inner.forks.folder(), kept)? };
     Ok(inner)
 }
 
@@ -184,7 +186,7 @@ fn build(
         managed: ManagedMemory::new(faults),
         threads: Threads::new(options.handlers),
         forks: Forks::new(swap_files),
-        source,
+        source: Own::new(source),
         stats,
         _stats_fd: stats_fd,
         options,

@@ -103,6 +103,14 @@ impl Share {
         self.place.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
     }
 
+    /// The process has ended, and its pager goes on: it has no frames and gives none.
+    pub fn leave(&self) {
+        self.set_floor(0);
+        if let Some(place) = self.place() {
+            place.share.store(0, Ordering::SeqCst);
+        }
+    }
+
     /// Frames that nobody has.
     pub fn free(&self) -> usize {
         self.budget().saturating_sub(self.stats.shares.sum())

@@ -179,10 +179,14 @@ impl Space {
         }
     }
 
-    /// Before a fork, and before its gate is shut: so no thread that changes the space waits there. Needs signals
-    /// blocked.
-    pub fn hold_still(&self) {
+    /// The right to change what is mapped, until `end_change`; another thread may call that. Before a fork: taken
+    /// before its gate is shut, so that no thread that changes the space waits there. Needs signals blocked.
+    pub fn begin_change(&self) {
         std::mem::forget(self.changing.lock());
+    }
+
+    pub fn end_change(&self) {
+        self.changing.free();
     }
 
     /// Before a fork, when no fault is in flight: from now on no thread uses the extents.
@@ -193,7 +197,7 @@ impl Space {
     /// After a fork, in parent and child: undoes both.
     pub fn thaw(&self) {
         self.extents.free();
-        self.changing.free();
+        self.end_change();
     }
 
     /// Every managed extent, with its manner. Call it between `freeze` and `thaw`.
@@ -301,6 +305,17 @@ unsafe fn map_over(range: &Range<usize>, protection: i32, of: Option<(RawFd, usi
     let arguments = [range.start, range.len(), protection as usize, flags, file, offset];
     // SAFETY: the caller answers for it.
     unsafe { sys::call(libc::SYS_mmap, arguments) }.map(drop)
+}
+
+impl Space {
+    /// Unmaps all of it.
+    ///
+    /// # Safety
+    /// No thread touches it that may go on.
+    pub unsafe fn unmap_all(&self) {
+        // SAFETY: the caller answers for it.
+        unsafe { sys::unmap_memory(self.start, 2 * self.pages * PAGE) };
+    }
 }
 
 impl Drop for Space {

@@ -49,15 +49,20 @@ impl ManagedMemory {
         self.close(&(range.start.clamp(span.start, span.end)..end.clamp(span.start, span.end)), true)
     }
 
-    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> isize) -> isize {
-        let _changing = self.space().changing();
-        let _ = self.close(&range, false);
-        let answer = place();
-        match answer {
-            0.. => self.space().extents().insert(range, Kind::Foreign),
-            _ => self.restore(&range),
+    /// Makes room for a mapping of the program itself, which the program then makes. No other change begins before
+    /// `end_foreign`.
+    pub fn begin_foreign(&self, range: &Range<usize>) {
+        self.space().begin_change();
+        let _ = self.close(range, false);
+    }
+
+    /// The program has made the mapping, or could not.
+    pub fn end_foreign(&self, range: Range<usize>, made: bool) {
+        match made {
+            true => self.space().extents().insert(range, Kind::Foreign),
+            false => self.restore(&range),
         }
-        answer
+        self.space().end_change();
     }
 
     pub fn foreign_gone(&self, range: &Range<usize>) {

@@ -9,7 +9,7 @@ mod content;
 mod lending;
 pub mod mapping;
 mod take_over;
-mod unpaged;
+pub mod unpaged;
 
 use std::ops::Deref;
 

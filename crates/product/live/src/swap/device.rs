@@ -76,6 +76,11 @@ impl Device {
         Device { fd, path: path.to_path_buf(), len, inject: inject.filter(Inject::is_of_device).map(injector) }
     }
 
+    /// In a forked child that has inherited the descriptor.
+    pub fn inherit(&mut self) {
+        self.fd.inherit();
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -241,6 +246,11 @@ pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
             remedy: "allow 16 MiB or more (ulimit -f unlimited), or give a block device",
         }),
     }
+}
+
+/// Whether this process may not write files as large as the least swap file.
+pub fn may_write_little() -> bool {
+    file_limit().is_some_and(|limit| limit < LEAST)
 }
 
 pub fn file_limit() -> Option<u64> {

@@ -14,13 +14,14 @@ use std::os::fd::RawFd;
 
 use crate::page::pages::Pages;
 use crate::swap::device::Device;
+use crate::swap::parent::Parent;
 use crate::swap::seal::Sealer;
 use crate::swap::secret::Secret;
 use crate::swap::slow::Slow;
 use crate::swap::sum::Summer;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
-use crate::sys::{self, fatal, pids, High};
+use crate::sys::{self, fatal, Errno, High, Sys};
 use crate::{LiveError, PAGE};
 
 pub use coldframe_recording::plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
@@ -32,7 +33,7 @@ mod segments;
 mod writer;
 
 use blocks::Blocks;
-use children::NOT_YET;
+use children::FOR_EVER;
 use segments::{Burial, Inside, Refused};
 use writer::Writer;
 
@@ -50,12 +51,19 @@ pub enum Location {
     Device(u64),
 }
 
-/// The swap area of one process. It also reads the files of the processes that it was forked from.
+/// The swap area of one process. Pages that left before it was forked are in the files of its forebears. Its parent's
+/// pager reads them for it, if that is a process of its own; otherwise this process has inherited the files.
 #[derive(Debug)]
 pub struct Log {
     state: Lock<Inside>,
     pub writer: Writer,
-    files: Vec<Device>,
+    device: Device,
+    /// The connection with the child of a fork that is being made, and whether one is.
+    forked: Lock<(Option<High>, bool)>,
+    /// The number of its file: that of the parent's, plus one.
+    number: u64,
+    parent: Option<Parent>,
+    forebears: Vec<Device>,
     summer: Summer,
     /// The log chooses the places of pages (and not the engine).
     places: bool,
@@ -85,7 +93,11 @@ impl Log {
             places: blocks.is_none(),
             state: Lock::new(inside),
             writer: Writer::new(sealer.is_some())?,
-            files: vec![device],
+            device,
+            forked: Lock::new((None, false)),
+            number: 0,
+            parent: None,
+            forebears: Vec::new(),
             sealers: sealer.into_iter().collect(),
             slow: None,
         })
@@ -107,7 +119,7 @@ impl Log {
 
     /// The file that this process writes to.
     pub fn device(&self) -> &Device {
-        self.files.last().expect("a log has a file")
+        &self.device
     }
 
     /// Finds a page's bytes. If they are in a buffer, copies them to `into`.
@@ -125,8 +137,44 @@ impl Log {
         Location::Memory
     }
 
-    pub fn place(&self, slot: u64) -> (&Device, u64) {
-        (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
+    /// The place of a slot in its file, and whether that file is this process's own.
+    pub fn place(&self, slot: u64) -> (u64, bool) {
+        ((index(slot) * PAGE) as u64, slot >> FILE_SHIFT == self.number)
+    }
+
+    /// Reads the bytes in a slot, in this process's file or in one of its forebears'.
+    ///
+    /// # Safety
+    /// `into` must be good for a page, aligned to one.
+    pub unsafe fn read(&self, slot: u64, into: usize) -> Sys<()> {
+        // SAFETY: the caller answers for the memory.
+        match (self.place(slot), &self.parent) {
+            ((offset, true), _) => unsafe { self.device.read(into, offset) },
+            (_, Some(parent)) => unsafe { parent.read(slot, into) },
+            ((offset, _), None) => {
+                let file = self.forebears.get((slot >> FILE_SHIFT) as usize);
+                unsafe { file.unwrap_or(&self.device).read(into, offset) }
+            }
+        }
+    }
+
+    /// Reads a slot for a child that was forked at the end of `epoch`. EACCES: the child cannot see it.
+    ///
+    /// # Safety
+    /// As for `read`.
+    pub unsafe fn read_for_child(&self, slot: u64, epoch: u32, into: usize) -> Sys<()> {
+        let _signals = Signals::block();
+        let own = self.place(slot).1;
+        if own && self.slow.is_none() && !self.state.lock().is_visible(index(slot), epoch) {
+            return Err(Errno::ACCESS);
+        }
+        // SAFETY: the caller answers for it.
+        unsafe { self.read(slot, into) }
+    }
+
+    /// In a forked child that has all of its parent's pages: it reads no more.
+    pub fn leave_parent(&mut self) -> Option<Parent> {
+        self.parent.take()
     }
 
     /// The pages in the other slots of the aligned block of that many slots, a power of two up to [`SEGMENT`], in which
@@ -146,7 +194,7 @@ impl Log {
     }
 
     fn own_number(&self) -> u64 {
-        self.files.len() as u64 - 1
+        self.number
     }
 
     /// Decrypts the slot of a page if it is encrypted, and checks that the bytes are those that were written: the tag
@@ -269,28 +317,64 @@ impl Log {
             state = self.await_writer(state);
         }
         std::mem::forget(state);
+        self.forked.lock().1 = true;
     }
 
-    /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
-    /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
-    /// ever. `tell`: sends epoch and pipe to the process that polls such pipes; false if that fails.
-    pub fn fork_parent(&self, alive: Option<High>, tell: Option<impl FnOnce(u32, &High) -> bool>) {
+    /// During a fork: the child is gone when the other end of this is closed.
+    pub fn expect_child(&self, child: High) {
+        self.forked.lock().0 = Some(child);
+    }
+
+    /// After a fork, even a failed one: a child may exist that sees all slots in use. Without a connection its end
+    /// cannot be known, and what it sees is kept for ever (`for_ever`).
+    pub fn fork_parent(&self, for_ever: bool) {
+        let child = std::mem::take(&mut *self.forked.lock()).0;
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
-        let alive = match (alive, tell) {
-            (Some(alive), Some(tell)) => tell(state.epoch(), &alive).then_some(NOT_YET),
-            (alive, _) => {
-                state.bury(hung_up);
-                alive.map(High::into_raw)
-            }
-        };
-        state.adopt(alive);
+        state.bury(hung_up);
+        if let Some(child) = child.map(High::into_raw).or(for_ever.then_some(FOR_EVER)) {
+            state.adopt(child);
+        }
         self.state.free();
     }
 
-    /// By which descriptor the end of the child is seen that was forked at the end of `epoch`.
-    pub fn follow(&self, epoch: u32, alive: RawFd) {
-        self.state.lock().children.follow(epoch, alive);
+    /// In the pager of a process that has ended: perhaps during a fork.
+    pub fn end_fork(&self) {
+        let _signals = Signals::block();
+        if self.forked.lock().1 {
+            self.fork_parent(false);
+        }
+    }
+
+    /// The epoch that a fork ends which is being made.
+    pub fn epoch_of_fork(&self) -> u32 {
+        // SAFETY: `fork_prepare` has taken the lock.
+        unsafe { self.state.held() }.epoch()
+    }
+
+    /// Whether any child can see slots of this process. Those of the others are freed.
+    pub fn has_children(&self) -> bool {
+        let _signals = Signals::block();
+        let mut state = self.state.lock();
+        state.bury(hung_up);
+        state.children.any()
+    }
+
+    /// In a forked child, even one that does not page: its parent's pager reads what is in the files so far. `None`: it
+    /// reads them itself.
+    pub fn read_by(&mut self, parent: Option<Parent>) {
+        self.parent = parent;
+        self.number += 1;
+    }
+
+    /// In a child that reads the files of its forebears itself: their descriptors are its own, to keep and to close.
+    pub fn inherit(&mut self) {
+        self.forebears.iter_mut().chain([&mut self.device]).for_each(Device::inherit);
+    }
+
+    /// The files of a process, and those of its forebears that it has.
+    pub fn files(&self) -> impl Iterator<Item = &Device> {
+        self.forebears.iter().chain([&self.device])
     }
 
     /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
@@ -299,9 +383,7 @@ impl Log {
         // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
         // keep track of them.
         let state = unsafe { self.state.held() };
-        if !pids::pager_is_elsewhere() {
-            state.children.descriptors().for_each(close);
-        }
+        self.forked = Lock::new((None, false));
         let mut new = Inside::new(state.segments_max())?;
         new.blocks = state.blocks.take().map(Blocks::inherited).transpose()?;
         if !self.sealers.is_empty() {
@@ -312,7 +394,10 @@ impl Log {
         // The parent's tables describe the parent's file.
         self.state = Lock::new(new);
         self.writer = Writer::new(!self.sealers.is_empty())?;
-        self.files.push(device);
+        let parents = std::mem::replace(&mut self.device, device);
+        if self.parent.is_none() {
+            self.forebears.push(parents);
+        }
         Ok(())
     }
 
@@ -361,21 +446,13 @@ fn index(slot: u64) -> usize {
     (slot & ((1 << FILE_SHIFT) - 1)) as usize
 }
 
-/// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
+/// Whether a child has ended, or runs another program. If so, its connection is closed.
 fn hung_up(fd: RawFd) -> bool {
-    // The number is the pager process's, and another file here.
-    if pids::pager_is_elsewhere() {
-        return false;
-    }
     let [events, _] = sys::await_events([fd, -1], false).unwrap_or_default();
     let gone = events & (libc::POLLHUP | libc::POLLERR) != 0;
     if gone {
-        close(fd);
+        // SAFETY: the books own it, and it goes off their list.
+        drop(unsafe { High::from_raw(fd) });
     }
     gone
-}
-
-fn close(fd: RawFd) {
-    // SAFETY: the books own it, and it goes off their list.
-    drop(unsafe { High::from_raw(fd) });
 }

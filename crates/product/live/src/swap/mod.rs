@@ -5,6 +5,7 @@ pub mod area;
 pub mod device;
 pub mod files;
 pub mod log;
+pub mod parent;
 pub mod seal;
 pub mod secret;
 pub mod slow;

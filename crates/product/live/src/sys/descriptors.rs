@@ -11,9 +11,10 @@
 //! soft = hard:  0 1 2 │ the program's ...... │ ours │ soft
 //! ```
 //!
-//! The descriptors of a process: the userfaultfd, its pidfd, its memory as a file, the statistics, the swap file (one
-//! more for a journal), the liveness pipe of each living child, and for each task
-//! (handlers + 6) a pipe of two and, with rings, a ring. With two handlers that is 29.
+//! The descriptors of a pager: the userfaultfd, its pidfd, its memory as a file, the statistics, the swap file and its
+//! folder (one more for a journal), the connection with each living child, and for each task (handlers + 6) a pipe of
+//! two and, with rings, a ring. With two handlers that is 33. In a program with a pager process, only that has them:
+//! the program has none, except while a pager or a fork begins.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -21,10 +22,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::rlimit64;
 
-use crate::sys::{self, own_descriptors};
+use crate::sys::{self, own_descriptors, pids};
 
 /// Descriptors are not above this number, unless the program has as many open.
 const HIGHEST: u64 = 4096;
+
+/// The highest numbers that a process may have: a pager process needs one above all others.
+const SPARE: u64 = 2;
 
 /// The soft limit is raised by this much. Further descriptors go below the limit.
 const ROOM: u64 = 4096;
@@ -61,47 +65,80 @@ pub(crate) fn allow_all() {
     }
 }
 
+/// The highest number that this process may have.
+pub(crate) fn highest() -> RawFd {
+    limit(None).map_or(0, |limit| limit.rlim_cur.min(i32::MAX as u64) as RawFd) - 1
+}
+
 /// A descriptor of the pager's, with such a number, which the program does not get while it is open. Start and forks
 /// make and close them, one at a time.
 #[derive(Debug)]
-pub struct High(ManuallyDrop<OwnedFd>);
+pub struct High {
+    fd: ManuallyDrop<OwnedFd>,
+    /// The process that has made it.
+    process: usize,
+}
 
 impl High {
+    fn new(fd: OwnedFd) -> High {
+        High { fd: ManuallyDrop::new(fd), process: sys::getpid() }
+    }
+
     /// From its number, which is kept.
     ///
     /// # Safety
     /// It is open, and no other thread closes it.
     pub unsafe fn from_raw(fd: RawFd) -> High {
         // SAFETY: the caller answers for it.
-        High(ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+        High::new(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
     /// Its number, which stays kept.
     pub fn into_raw(self) -> RawFd {
         ManuallyDrop::new(self).as_raw_fd()
     }
+
+    /// In a forked child: a parent's descriptor that it has kept is its own.
+    pub fn inherit(&mut self) {
+        self.process = sys::getpid();
+    }
+
+    /// Whether it is open in this process: a pager process has its own and those of its program; a program has those
+    /// that it has not left to a pager process; a forked child has none of its parent's.
+    fn is_here(&self) -> bool {
+        let own = self.process == sys::getpid();
+        match pids::is_pager() {
+            true => own || self.process == pids::program(),
+            false => own && own_descriptors::has(self.as_raw_fd()),
+        }
+    }
 }
 
 impl Deref for High {
     type Target = OwnedFd;
     fn deref(&self) -> &OwnedFd {
-        &self.0
+        &self.fd
     }
 }
 
 impl Drop for High {
     fn drop(&mut self) {
-        let number = self.as_raw_fd();
-        // SAFETY: not used any more.
-        unsafe { ManuallyDrop::drop(&mut self.0) };
-        own_descriptors::remove(number);
+        if self.is_here() {
+            let number = self.as_raw_fd();
+            // SAFETY: not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.fd) };
+            own_descriptors::remove(number);
+        }
     }
 }
 
 pub(crate) fn move_high(fd: OwnedFd) -> High {
+    if pids::is_pager() {
+        return High::new(fd);
+    }
     let moved = moved(fd, libc::F_DUPFD_CLOEXEC);
     own_descriptors::add(moved.as_raw_fd());
-    High(ManuallyDrop::new(moved))
+    High::new(moved)
 }
 
 /// Moves a descriptor. Programs that are started from here inherit it.
@@ -120,7 +157,8 @@ fn moved(fd: OwnedFd, how: i32) -> OwnedFd {
     };
     let own = fd.as_raw_fd() as u64;
     let above = with_room(|soft| duplicate(soft.min(HIGHEST)));
-    let below = || limit(None).and_then(|limit| (own + 1..limit.rlim_cur).rev().find_map(duplicate));
+    let below =
+        || limit(None).and_then(|limit| (own + 1..limit.rlim_cur.saturating_sub(SPARE)).rev().find_map(duplicate));
     above.or_else(below).unwrap_or(fd)
 }
 

@@ -1,7 +1,8 @@
 //! Ends the process with a message on stderr. A program must never read wrong bytes, so it is stopped instead.
 
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
 use crate::sys::{self, pids};
 
@@ -19,7 +20,28 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     if let (true, Some(mail)) = (pids::program() != sys::getpid(), mail()) {
         mail.stopped.store(pids::program() as u32, Release);
     }
+    if pids::is_pager() {
+        end_program();
+    }
     sys::exit_group(STOPPED)
+}
+
+/// In a pager process: a descriptor by which a byte ends the program, and its pidfd.
+static ENDS: [AtomicI32; 2] = [const { AtomicI32::new(-1) }; 2];
+/// A program that does not end within this time is in the kernel.
+const PATIENCE_MS: u64 = 5000;
+
+/// A pager process begins: a byte that is written to the first ends the program of the second, a pidfd.
+pub(crate) fn end_by(write: RawFd, program: RawFd) {
+    [write, program].into_iter().zip(&ENDS).for_each(|(fd, place)| place.store(fd, Relaxed));
+}
+
+/// Ends the program and waits until it has ended: when this process's userfaultfd is closed, absent pages are zeros.
+fn end_program() {
+    let [write, program] = ENDS.each_ref().map(|fd| fd.load(Relaxed));
+    // SAFETY: a byte that lives through the call.
+    let _ = unsafe { sys::call(libc::SYS_write, [write as usize, b"x".as_ptr() as usize, 1, 0, 0, 0]) };
+    let _ = sys::await_events_for([program, -1], Some(PATIENCE_MS));
 }
 
 /// Prints one line, with `coldframe: ` before it, without buffers or locks.
@@ -30,7 +52,8 @@ pub fn say(what: impl fmt::Display) {
 }
 
 fn tell(text: &str) {
-    if !sys::say(text) {
+    // A pager process has no stderr, and perhaps another file under its number.
+    if pids::is_pager() || !sys::say(text) {
         mail().into_iter().for_each(|mail| mail.put(text));
     }
 }

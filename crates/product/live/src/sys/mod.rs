@@ -24,6 +24,7 @@ pub mod pids;
 mod process;
 pub mod rights;
 mod signals;
+pub mod sockets;
 mod symbols;
 pub mod sync;
 pub mod table;
@@ -36,8 +37,8 @@ pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
 pub use own::Own;
-pub use process::{adopts_orphans, await_events, close_range, deadly_pipe, disarm, dup_onto, leave_group_and_folder};
-pub use process::{reap, receive, send, sockets};
+pub use process::{adopts_orphans, await_events, await_events_for, close_range, deadly_pipe, disarm, dup_onto};
+pub use process::{leave_group_and_folder, lift_limits, move_to, reap};
 pub use rustix::io::{retry_on_intr as again, Errno};
 pub use rustix::thread::sched_yield as give_way;
 pub use signals::{block_signals, restore_signals, take_signal, Signals};
@@ -193,6 +194,26 @@ pub fn exit_group(code: i32) -> ! {
 /// Private anonymous memory, zero and without RAM until it is touched.
 pub fn map_memory(len: usize) -> Sys<usize> {
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: takes unused address space.
+    unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
+}
+
+/// Runs `work` while `len` bytes of address space are mapped that nobody can use.
+pub fn with_address_space<T>(len: usize, work: impl FnOnce() -> T) -> Sys<T> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    // SAFETY: takes unused address space, and gives it back.
+    unsafe {
+        let at = call(libc::SYS_mmap, [0, len, libc::PROT_NONE as usize, flags, usize::MAX, 0])?;
+        let result = work();
+        unmap_memory(at, len);
+        Ok(result)
+    }
+}
+
+/// Shared memory, zero and without RAM until it is touched; forked children have it, too.
+pub fn map_shared(len: usize) -> Sys<usize> {
+    let flags = (libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
     let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     // SAFETY: takes unused address space.
     unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }

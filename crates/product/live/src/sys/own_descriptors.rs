@@ -37,6 +37,15 @@ pub(crate) fn remove(number: RawFd) {
     }
 }
 
+/// Closes all of them here but those that are `kept`: a pager process has copies, or they are a parent's.
+pub(crate) fn leave(kept: impl Fn(RawFd) -> bool) {
+    for number in all().filter(|number| !kept(*number)) {
+        // SAFETY: the pager's own, which this process does not use any more.
+        let _ = unsafe { super::call(libc::SYS_close, [number as usize, 0, 0, 0, 0, 0]) };
+        remove(number);
+    }
+}
+
 /// Whether the pager has this descriptor.
 pub fn has(number: RawFd) -> bool {
     place(number).is_some_and(|(word, bit)| word.load(Relaxed) & bit != 0)

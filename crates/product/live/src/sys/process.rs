@@ -1,51 +1,21 @@
 //! System calls of a process that leaves another one's descriptors, session and folder.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use rustix::cmsg_space;
-use rustix::net::{recvmsg, sendmsg, socketpair, AddressFamily, SocketFlags, SocketType};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-
-use super::{again, call, Errno, Sys};
-
-pub fn sockets() -> Sys<(OwnedFd, OwnedFd)> {
-    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-}
-
-/// Sends a number and a descriptor. Never waits.
-pub fn send(socket: RawFd, number: u32, fd: RawFd) -> Sys<()> {
-    // SAFETY: the caller's descriptors, which stay open meanwhile.
-    let (socket, fds) = unsafe { (BorrowedFd::borrow_raw(socket), [BorrowedFd::borrow_raw(fd)]) };
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&fds));
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    again(|| sendmsg(socket, &[IoSlice::new(&number.to_ne_bytes())], &mut control, flags)).map(drop)
-}
-
-/// Receives what `send` has sent. Never waits.
-pub fn receive(socket: RawFd) -> Sys<(u32, RawFd)> {
-    // SAFETY: as above.
-    let socket = unsafe { BorrowedFd::borrow_raw(socket) };
-    let (mut number, mut space) = ([0; 4], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let taken = again(|| recvmsg(socket, &mut [IoSliceMut::new(&mut number)], &mut control, RecvFlags::DONTWAIT))?;
-    let rights = |part| if let RecvAncillaryMessage::ScmRights(mut fds) = part { fds.next() } else { None };
-    match control.drain().find_map(rights) {
-        Some(fd) if taken.bytes == number.len() => Ok((u32::from_ne_bytes(number), fd.into_raw_fd())),
-        _ => Err(Errno::IO),
-    }
-}
+use super::{again, call, Sys};
 
 /// Their events: something can be read, or the other end is closed. Waits for one of them, or only looks.
 pub fn await_events(fds: [RawFd; 2], wait: bool) -> Sys<[i16; 2]> {
+    await_events_for(fds, if wait { None } else { Some(0) })
+}
+
+/// The same; waits for at most so many milliseconds.
+pub fn await_events_for(fds: [RawFd; 2], ms: Option<u64>) -> Sys<[i16; 2]> {
     let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let limit = if wait { 0 } else { &raw const none as usize };
+    let time = |ms: u64| libc::timespec { tv_sec: (ms / 1000) as i64, tv_nsec: (ms % 1000 * 1_000_000) as i64 };
+    let time = ms.map(time);
+    let limit = time.as_ref().map_or(0, |time| &raw const *time as usize);
     // SAFETY: two pollfds and a timespec that live through the call.
     unsafe { call(libc::SYS_ppoll, [polls.as_mut_ptr() as usize, 2, limit, 0, 8, 0]) }?;
     Ok(polls.map(|poll| poll.revents))
@@ -64,6 +34,17 @@ pub fn dup_onto(fd: &OwnedFd, number: RawFd) -> Sys<()> {
     let a = [fd.as_raw_fd() as usize, number as usize, libc::O_CLOEXEC as usize, 0, 0, 0];
     // SAFETY: no pointers.
     unsafe { call(libc::SYS_dup3, a) }.map(drop)
+}
+
+/// Moves a descriptor to the lowest free number from `from` on; it is closed on exec.
+pub fn move_to(fd: RawFd, from: RawFd) -> Sys<RawFd> {
+    let a = [fd as usize, libc::F_DUPFD_CLOEXEC as usize, from as usize, 0, 0, 0];
+    // SAFETY: no pointers; the caller's descriptor.
+    unsafe {
+        let new = call(libc::SYS_fcntl, a)? as RawFd;
+        call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0])?;
+        Ok(new)
+    }
 }
 
 /// Leaves the group of processes that get signals together, and the working folder, which could not be unmounted. The
@@ -92,6 +73,23 @@ pub fn adopts_orphans(set: Option<bool>) -> bool {
     // SAFETY: the kernel writes a number, or takes one.
     let _ = unsafe { call(libc::SYS_prctl, a) };
     adopts != 0
+}
+
+/// Takes limits away that a program had at its start, as far as this process may: another one's processor time and
+/// file sizes are no concern of it.
+pub fn lift_limits() {
+    for limit in [libc::RLIMIT_CPU, libc::RLIMIT_FSIZE] {
+        let set = |new: libc::rlimit64| {
+            let a = [0, limit as usize, &raw const new as usize, 0, 0, 0];
+            // SAFETY: reads a limit, which lives through the call.
+            unsafe { call(libc::SYS_prlimit64, a) }
+        };
+        let all = libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: libc::RLIM64_INFINITY };
+        let mut own = all;
+        // SAFETY: writes a limit.
+        let _ = unsafe { call(libc::SYS_prlimit64, [0, limit as usize, 0, &raw mut own as usize, 0, 0]) };
+        let _ = set(all).or_else(|_| set(libc::rlimit64 { rlim_cur: own.rlim_max, ..own }));
+    }
 }
 
 /// A pipe whose reading end brings SIGKILL to this process as soon as nobody has the writing end.

@@ -111,6 +111,16 @@ impl Source {
         Ok(Source { features: api.features, ..source })
     }
 
+    /// `/dev/userfaultfd`, if it can be had.
+    pub fn device(&self) -> Option<&High> {
+        self.device.as_ref()
+    }
+
+    /// In a forked child: its own descriptor of it.
+    pub fn set_device(&mut self, device: Option<High>) {
+        self.device = device;
+    }
+
     fn fd(&self) -> Sys<OwnedFd> {
         const USERFAULTFD_IOC_NEW: usize = 0xAA00;
         let user_only = if self.notify == Notify::UserMessage { k::UFFD_USER_MODE_ONLY as usize } else { 0 };

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use io_uring::{opcode, register, types, IoUring};
 
 use super::LOADS;
-use crate::sys::{self, own_descriptors, High};
+use crate::sys::{self, own_descriptors};
 use crate::{LiveError, PAGE};
 
 /// Of a ring: the loads of a fault, and as many that it reads ahead.
@@ -49,10 +49,9 @@ impl Ring {
         })
     }
 
-    /// In a forked child. The ring's memory is shared with the parent: it is left alone.
+    /// In a forked child. The ring's memory is shared with the parent: it is left alone. Its descriptor is closed
+    /// already.
     pub fn leave_to_parent(self) {
-        // SAFETY: the ring's own descriptor, which is no longer used.
-        drop(unsafe { High::from_raw(self.io.as_raw_fd()) });
         std::mem::forget(self);
     }
 

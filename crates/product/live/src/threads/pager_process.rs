@@ -1,20 +1,25 @@
 //! The pager process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
-//! folder, a process group and credentials of its own. So the program sees no thread of the pager, and cannot stop it,
-//! bind it to a processor or restrict it; and the pager keeps no right that the program has dropped, since it has none.
+//! folder, a process group and credentials of its own. So the program sees no thread and no descriptor of the pager,
+//! and cannot stop it, bind it to a processor or restrict it; and the pager keeps no right that the program has
+//! dropped, since it has none.
 //!
 //! ```text
-//!   program    clone(CLONE_VM) ── waits ──► runs ...... fork: sends the child's pipe ... ends, or runs another program
-//!                     │             ▲                              │                         │
-//!   pager process     └► settles ───┴► handlers, writer            └► notes it               └► ends
+//!   program    clone(CLONE_VM) ── waits ──► closes its copies of the pager's descriptors, runs ... ends, or executes
+//!                     │             ▲                                                                     │
+//!   pager process     └► settles ───┴► handlers, writer, workers for the program's calls                  └► ends
 //! ```
 //! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init.
-//! Only a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing
-//! end of a pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is
-//! killed, the program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more,
-//! it takes that back first: a program that runs another one may have closed the socket and not yet the pipe.
+//! Only a subreaper within the program itself, above the process that is paged, inherits it.
 //!
-//! The pager process serves all processes that share the memory, and ends with the last of them: each has a copy of the
-//! program's end of a socket, which is closed on exec.
+//! If the pager process fails or is killed, the program must not wait for ever for a page, nor read a wrong one. The
+//! kernel sends the program SIGKILL when the last writing end of a pipe is closed, and both ends are in the pager
+//! process. Its end closes all of its descriptors, from the lowest to the highest or the other way round. So there are
+//! two such pipes: the writing ends are its lowest and its highest descriptor, and one of them is closed before all
+//! else, also before the userfaultfd, without which the program's absent pages would be zeros.
+//!
+//! The pager process sees the end of the program by a pidfd. It sees that the program executes another one by its
+//! size, which the kernel tells everybody (`/proc/PID/statm`): as long as they share their memory, it is the pager
+//! process's own. Other processes that have the memory, made by clone with CLONE_VM, are known by their pidfds.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, RawFd};
@@ -22,29 +27,43 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
 use crate::region::ManagedMemory;
-use crate::swap::log::Log;
+use crate::swap::device::may_write_little;
 use crate::sys::pids::{PAGER, PROGRAM};
 use crate::sys::thread::{spawn, RawThread, PROCESS};
-use crate::sys::{self, own_descriptors, rights, Errno, High, Sys};
-use crate::LiveError;
+use crate::sys::{self, fatal, own_descriptors, rights, Errno, Sys};
+use crate::{LiveError, PAGE};
 
 pub struct PagerProcess {
     thread: RawThread,
-    socket: High,
-    /// Brings SIGKILL when the pager process is gone.
-    _lives: High,
 }
 
 /// By this name top and gdb show the pager process.
 const NAME: &std::ffi::CStr = c"coldframe-pager";
 
+/// Milliseconds between looks whether the program has executed another one.
+const LOOK_MS: u64 = 250;
+/// The size of a process changes by less between two looks, or it is that of another memory.
+const NOISE: u64 = 64 << 20;
+/// Of the memory that shows whether two processes share theirs.
+const MARK: u64 = 256 << 30;
+const MARKS: u64 = 3;
+
+/// What shows the pager process the end of the program, and shows the program its end.
+#[derive(Clone, Copy)]
+struct Ties {
+    /// Pipes, the ends for reading and for writing.
+    pipes: [(RawFd, RawFd); 2],
+    /// The program's pidfd.
+    program: RawFd,
+    /// The `statm` of the program, or -1; and of this process.
+    sizes: [RawFd; 2],
+}
+
 struct ProcessStart {
     threads: *const Threads,
     managed: *const ManagedMemory,
-    socket: RawFd,
-    /// The ends of the pipe that shows the program that this process lives, for reading and for writing.
-    deadly: RawFd,
-    lives: RawFd,
+    ties: Ties,
+    folder: RawFd,
     ready: AtomicU32,
 }
 
@@ -53,46 +72,49 @@ const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
 impl Threads {
-    /// Starts the pager process, with all threads of the pager.
+    /// Starts the pager process, with all threads of the pager. `folder`: where it makes swap files for children, or -1.
     ///
     /// # Safety
     /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
     /// taken the locks.
-    pub(super) unsafe fn start_process(&self, managed: &ManagedMemory) -> Result<PagerProcess, LiveError> {
+    pub(super) unsafe fn start_process(
+        &self,
+        managed: &ManagedMemory,
+        folder: RawFd,
+        kept: Option<RawFd>,
+    ) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
-        let (ours, theirs) = sys::sockets().map_err(failed)?;
-        let (read, write) = sys::deadly_pipe().map_err(failed)?;
-        let (socket, ready) = (theirs.as_raw_fd(), AtomicU32::new(BEGINS));
-        let (deadly, lives) = (read.as_raw_fd(), write.as_raw_fd());
-        let mut start = ProcessStart { threads: self, managed, socket, deadly, lives, ready };
+        let pipe = || sys::deadly_pipe().map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
+        let (size, program) = (sys::open_file(c"/proc/self/statm").ok(), sys::own_pidfd().map_err(failed)?);
+        let (size, program) = (size.map(sys::move_high), sys::move_high(program));
+        let pipes = [pipe().map_err(failed)?, pipe().map_err(failed)?];
+        let ties = Ties {
+            pipes: pipes.each_ref().map(|(read, write)| (read.as_raw_fd(), write.as_raw_fd())),
+            program: program.as_raw_fd(),
+            sizes: [size.as_ref().map_or(-1, |size| size.as_raw_fd()), -1],
+        };
+        let mut start = ProcessStart { threads: self, managed, ties, folder, ready: AtomicU32::new(BEGINS) };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
-        let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
-            Ok(thread) => thread,
-            Err(error) => {
-                drop(read); // first, or it would end this process
-                return Err(failed(error));
-            }
-        };
-        drop(write);
-        let pager_process = PagerProcess { thread, socket: sys::move_high(ours), _lives: sys::move_high(read) };
-        loop {
+        let started = unsafe { spawn(run, (&raw mut start).cast(), PROCESS) }.and_then(|thread| loop {
             match start.ready.load(Acquire) {
                 BEGINS => sys::futex_wait(&start.ready, BEGINS),
-                READY => return Ok(pager_process),
-                error => return Err(failed(Errno::from_raw_os_error(error as i32))),
+                READY => return Ok(PagerProcess { thread }),
+                error => return Err(Errno::from_raw_os_error(error as i32)),
             }
+        });
+        // The reading ends first, or this process would end.
+        let [(first, _a), (second, _b)] = pipes;
+        drop((first, second));
+        match started {
+            Ok(_) => own_descriptors::leave(|number| Some(number) == kept),
+            Err(_) => PAGER.store(0, Relaxed),
         }
+        started.map_err(failed)
     }
 }
 
 impl PagerProcess {
-    /// Sends the pager process the descriptor that shows a child's end; it was forked at the end of `epoch`. Returns
-    /// false if the message cannot be sent.
-    pub fn send_child(&self, epoch: u32, alive: &High) -> bool {
-        sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
-    }
-
     pub fn forget_in_child(self) {
         PAGER.store(0, Relaxed);
         self.thread.forget_in_child();
@@ -106,57 +128,103 @@ unsafe extern "C" fn run(start: *mut c_void) {
     let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(managed, start).and_then(|socket| unsafe { threads.start_threads(managed) }.map(|()| socket));
+    let settled = settle(managed, start.ties, start.folder).and_then(|ties| unsafe {
+        threads.start_threads(managed)?;
+        threads.calls.start()?;
+        Ok(ties)
+    });
     match settled {
-        Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
+        Ok(_) => rights::only_work(PROGRAM.load(Relaxed), start.folder),
         // Memory that is no longer watched is the program's alone.
-        Err(_) => _ = sys::close_range(0..start.lives).and_then(|()| sys::close_range(start.lives + 1..RawFd::MAX)),
+        Err(_) => _ = sys::close_range(0..RawFd::MAX),
     }
-    let (deadly, lives) = (start.deadly, start.lives);
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(socket) => watch(managed.work.log(), socket, deadly),
-        // The program says why, and closes its end of the pipe. It ends, or does not page.
-        Err(_) => {
-            let _ = sys::await_events([lives, -1], true);
-            sys::exit_group(0);
-        }
+        Ok(ties) => ties.watch(threads, managed),
+        // The program says why. It ends, or does not page.
+        Err(_) => sys::exit_group(0),
     }
 }
 
-/// Leaves all that is the program's. Returns the socket.
-fn settle(managed: &ManagedMemory, start: &ProcessStart) -> Sys<RawFd> {
+/// Leaves all that is the program's.
+fn settle(managed: &ManagedMemory, mut ties: Ties, folder: RawFd) -> Sys<Ties> {
     let _ = rustix::thread::set_name(NAME);
-    crate::sys::descriptors::allow_all();
-    let mut open: Vec<RawFd> = own_descriptors::all().chain([start.deadly, start.lives, start.socket]).collect();
-    open.sort_unstable();
+    sys::descriptors::allow_all();
+    sys::lift_limits();
+    if folder >= 0 && may_write_little() {
+        return Err(Errno::FBIG);
+    }
     let mut from = 0;
-    for descriptor in open {
+    for descriptor in own_descriptors::all() {
         sys::close_range(from..descriptor)?;
         from = descriptor + 1;
     }
     sys::close_range(from..RawFd::MAX)?;
     // Now there are free descriptors, even if the program has hardly any.
     managed.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    // A filter of the program's may refuse this.
-    sys::await_events([start.socket, -1], false)?;
-    sys::leave_group_and_folder();
+    ties.pipes[0].1 = sys::move_to(ties.pipes[0].1, 0)?;
+    let highest = sys::descriptors::highest();
+    let above = [from, highest, highest - 1].into_iter().find_map(|number| sys::move_to(ties.pipes[1].1, number).ok());
+    ties.pipes[1].1 = above.unwrap_or(ties.pipes[1].1);
+    ties.sizes[1] = sys::open_file(c"/proc/self/statm").map_or(-1, std::os::fd::IntoRawFd::into_raw_fd);
     sys::pids::open_status();
+    fatal::end_by(ties.pipes[0].1, ties.program);
+    // A filter of the program's may refuse this.
+    sys::await_events([ties.program, -1], false)?;
+    sys::leave_group_and_folder();
     rights::drop_all()?;
-    Ok(start.socket)
+    Ok(ties)
 }
 
-fn watch(log: &Log, socket: RawFd, deadly: RawFd) -> ! {
-    loop {
-        let [events, _] = sys::await_events([socket, -1], true).unwrap_or_default();
-        match if events & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
-            Ok((epoch, alive)) => log.follow(epoch, alive),
-            Err(_) if events & libc::POLLHUP != 0 => {
-                sys::disarm(deadly);
-                sys::exit_group(0)
-            }
-            Err(_) => {}
+impl Ties {
+    /// Until no other process has the memory.
+    fn watch(&self, threads: &Threads, managed: &ManagedMemory) -> ! {
+        while !self.has_ended(LOOK_MS) && !self.has_executed() {}
+        self.pipes.iter().for_each(|(read, _)| sys::disarm(*read));
+        for user in threads.others.iter().map(|user| user.load(Acquire)).filter(|user| *user >= 0) {
+            let _ = sys::await_events([user, -1], true);
         }
+        let log = managed.work.log();
+        // SAFETY: whoever still has the memory, unknown to us, ends at a touch of it and does not read zeros.
+        unsafe { managed.memory().space.unmap_all() };
+        log.end_fork();
+        if log.has_children() {
+            managed.memory().share.leave();
+            while log.has_children() {
+                sys::sleep_us(LOOK_MS * 1000);
+            }
+        }
+        sys::exit_group(0)
     }
+
+    fn has_ended(&self, ms: u64) -> bool {
+        sys::await_events_for([self.program, -1], Some(ms)).is_ok_and(|[events, _]| events != 0)
+    }
+
+    /// Whether the program's memory is not this process's any more. While the sizes are hardly different, it is; else
+    /// memory that this process maps shows it, which the program would have as well.
+    fn has_executed(&self) -> bool {
+        let sizes = || Some((size(self.sizes[0])?, size(self.sizes[1])?));
+        let is_near = |(program, own): (u64, u64)| program.abs_diff(own) < NOISE;
+        if self.sizes.contains(&-1) || sizes().is_none_or(is_near) {
+            return false;
+        }
+        (1..=MARKS).all(|n| {
+            let (before, mark) = (size(self.sizes[0]), n * MARK);
+            let after = sys::with_address_space(mark as usize, || size(self.sizes[0]));
+            match (before, after) {
+                (Some(before), Ok(Some(after))) => after.saturating_sub(before) < mark / 2,
+                _ => false,
+            }
+        })
+    }
+}
+
+/// In bytes, from a `statm`. None: it has no memory any more.
+fn size(file: RawFd) -> Option<u64> {
+    let mut text = [0u8; 64];
+    let len = sys::read_start(file, &mut text);
+    let digits = text[..len].iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |sum, digit| 10 * sum + u64::from(digit - b'0')) * PAGE as u64).filter(|size| *size > 0)
 }

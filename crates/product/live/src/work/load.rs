@@ -6,7 +6,6 @@ use coldframe_core::Stage;
 
 use super::Work;
 use crate::stats::Stats;
-use crate::swap::device::Device;
 use crate::swap::log::Location;
 use crate::sys::{self, Errno};
 use crate::task::{Load, LoadSource, Ring, Todo};
@@ -21,7 +20,8 @@ impl Work {
         self.look_for(&mut load);
         let ring = self.ring(todo.task);
         if load.source == LoadSource::Device && ring.works() {
-            if let Some((device, offset)) = self.place_of(&load).filter(|(device, _)| !device.injects()) {
+            let (device, own) = (self.log().device(), load.slot.map(|slot| self.log().place(slot)));
+            if let Some((offset, true)) = own.filter(|_| !device.injects()) {
                 ring.read(device.raw(), load.into, offset, todo.loads.len());
                 load.source = LoadSource::Noted;
             }
@@ -40,17 +40,6 @@ impl Work {
             Location::Memory => load.source = LoadSource::Memory,
             Location::Device(slot) => load.slot = Some(slot),
         }
-    }
-
-    fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
-        match load.slot {
-            Some(slot) => Some(self.log().place(slot)),
-            None => self.device_place(load.page),
-        }
-    }
-
-    pub(super) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
-        self.pages().slot(page).map(|slot| self.log().place(slot))
     }
 
     /// Submits the noted reads. If this thread may not submit, plain reads do the work.
@@ -137,10 +126,10 @@ impl Work {
     }
 
     fn read_now(&self, load: &Load) -> bool {
-        let (device, offset) = self.place_of(load).expect("the page lies on a device");
+        let slot = load.slot.or_else(|| self.pages().slot(load.page)).expect("the page lies on a device");
         Stats::add(&self.stats.device_reads, 1);
         // SAFETY: the buffer is the load's.
-        match unsafe { device.read(load.into, offset) } {
+        match unsafe { self.log().read(slot, load.into) } {
             Ok(()) => true,
             Err(error) => {
                 self.last_error.store(error.raw_os_error(), Ordering::Relaxed);
@@ -197,9 +186,8 @@ impl Work {
     /// In a child that does not page: reads the bytes of a page from its slot. If they are not what they were, the
     /// process stops, as it would at a touch of the page.
     pub fn bring(&self, page: usize, slot: u64, address: usize) {
-        let (device, offset) = self.log().place(slot);
         // SAFETY: no other thread knows the page yet.
-        let read = unsafe { device.read(address, offset) };
+        let read = unsafe { self.log().read(slot, address) };
         self.last_error.store(read.err().map_or(0, Errno::raw_os_error), Ordering::Relaxed);
         // SAFETY: as above.
         if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address) } {

@@ -20,6 +20,7 @@ use crate::record::recorder::Recording;
 use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::Log;
+use crate::swap::parent::Parent;
 use crate::sys::lock::Lock;
 use crate::sys::{self, fatal, Errno, Own};
 use crate::task::message_reader::MessageReader;
@@ -132,20 +133,42 @@ impl Work {
     pub fn lost(&self, page: usize) -> ! {
         let address = self.memory.address(page);
         Stats::add(&self.stats.halts, 1);
-        match (self.device_place(page), self.last_error.load(Ordering::Relaxed)) {
-            (Some((device, offset)), 0) => {
-                let path = device.path().display();
-                fatal::stop(format_args!(
-                    "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum \
+        let path = self.log().device().path().display();
+        let place = self.pages().slot(page).map(|slot| self.log().place(slot).0);
+        match (place, self.last_error.load(Ordering::Relaxed)) {
+            (Some(offset), 0) => fatal::stop(format_args!(
+                "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum \
                      differs)"
-                ))
-            }
-            (Some((device, offset)), error) => {
-                let (path, error) = (device.path().display(), sys::words(Errno::from_raw_os_error(error)));
+            )),
+            (Some(offset), error) => {
+                let error = sys::words(Errno::from_raw_os_error(error));
                 fatal::stop(format_args!("{path}, byte {offset}: the page for {address:#x} cannot be read: {error}"))
             }
             (None, _) => fatal::stop(format_args!("the page at {address:#x} is lost")),
         }
+    }
+
+    /// In a forked child: its parent's pager reads the pages that left before; `None`: it has the
+    /// files.
+    ///
+    /// # Safety
+    /// This is its only thread, and the fork was prepared.
+    pub unsafe fn read_by(&self, parent: Option<Parent>) {
+        // SAFETY: the caller answers for it.
+        let log = unsafe { self.log.renew() };
+        if parent.is_none() {
+            log.inherit();
+        }
+        log.read_by(parent);
+    }
+
+    /// In a forked child that has all of its parent's pages.
+    ///
+    /// # Safety
+    /// This is its only thread.
+    pub unsafe fn leave_parent(&self) -> Option<Parent> {
+        // SAFETY: the caller answers for it.
+        unsafe { self.log.renew() }.leave_parent()
     }
 
     /// In a forked child: new tasks, and a swap file of its own on `device`.

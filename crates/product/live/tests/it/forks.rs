@@ -230,16 +230,16 @@ fn a_pager_names_the_descriptors_that_tell_of_its_children() {
             links.filter(|link| link.to_string_lossy().contains(what)).count()
         };
         assert_eq!(named(journal.to_str().unwrap()), 1);
-        let pipes = named("pipe:");
+        let sockets = named("socket:");
         // SAFETY: the child ends without returning.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            let more = named("pipe:");
+            let more = named("socket:");
             // SAFETY: ends the process; reads nothing.
-            unsafe { libc::_exit(i32::from(more <= pipes)) };
+            unsafe { libc::_exit(i32::from(more <= sockets)) };
         }
         // Pagers of other tests may be in this process, too.
-        assert!(named("pipe:") > pipes);
+        assert!(named("socket:") > sockets);
         assert_eq!(wait_for(pid), 0);
         look(&region, 1);
     });

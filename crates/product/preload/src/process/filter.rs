@@ -1,15 +1,17 @@
-//! Filters of system calls (seccomp) that the program sets for itself. They also apply to the pager's work in the
-//! program's threads, which map, unmap or discard memory. If a filter makes a call fail with an error, the pager
-//! mostly works without that call. Some filters end the process, or block a call that has no substitute. Such a
-//! filter is not set: the call fails with EINVAL, as on a kernel without filters, and one message says so.
+//! Filters of system calls (seccomp) that the program sets for itself. They also apply to what this library does in
+//! the program's threads, and to the children and their pagers. A filter is not set if it refuses a call that this
+//! library needs: the call fails with EINVAL, as on a kernel without filters, and one message says so. If a filter
+//! refuses what only a child's pager needs, later children have none.
 //!
 //! To decide this, the filter is run here. It is a program that gets a call's number, address and arguments, and
 //! returns what happens to the call (Documentation/userspace-api/seccomp_filter.rst). Its instructions are those of
 //! classic BPF that the kernel allows; [`judged`] knows them.
 
 use std::ffi::{c_int, c_ulong};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
+use coldframe_live::calls::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
+use coldframe_live::Child;
 
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
@@ -19,29 +21,76 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
 const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
 
+/// Calls by which a child that does not page gets its memory.
+const UNPAGED: [i64; 4] = [libc::SYS_madvise, libc::SYS_mprotect, libc::SYS_mmap, libc::SYS_munmap];
+/// Calls by which a child gets what its pager needs.
+const IN_A_FORK: [i64; 7] = [
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_prlimit64,
+    libc::SYS_fcntl,
+    libc::SYS_close,
+];
 /// Calls that a forked child makes, under the same filter, to give its pager a process of its own. It can do without
 /// them, as without those of [`WANTED`].
-const IN_A_CHILD: [i64; 13] = [
+const IN_A_CHILD: [i64; 12] = [
     libc::SYS_openat,
-    libc::SYS_socketpair,
-    libc::SYS_sendmsg,
     libc::SYS_pidfd_open,
     libc::SYS_close_range,
     libc::SYS_dup3,
-    libc::SYS_prlimit64,
     libc::SYS_setpgid,
     libc::SYS_chdir,
     libc::SYS_capset,
     libc::SYS_pipe2,
-    libc::SYS_fcntl,
     libc::SYS_wait4,
+    libc::SYS_epoll_create1,
+    libc::SYS_eventfd2,
+    libc::SYS_userfaultfd,
 ];
 
-fn bearable(filter: &[libc::sock_filter]) -> bool {
+/// What is possible under a filter, the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Under {
+    Nothing,
+    /// The process pages, and can have no children.
+    Alone,
+    /// Its children do not page.
+    Paging,
+    All,
+}
+
+/// `within`: the pager works in the program's threads.
+fn judge(filter: &[libc::sock_filter], within: bool) -> Under {
     let answer = |call: i64| judged(filter, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL);
-    let needed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
-    let wanted = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG | ERROR));
-    NEEDED.iter().all(needed) && WANTED.iter().chain(&IN_A_CHILD).all(wanted)
+    let allowed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
+    let borne = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG | ERROR));
+    if !ALWAYS.iter().all(allowed) || within && !(NEEDED.iter().all(allowed) && WANTED.iter().all(borne)) {
+        Under::Nothing
+    } else if !UNPAGED.iter().all(allowed) {
+        Under::Alone
+    } else if !NEEDED.iter().chain(&IN_A_FORK).all(allowed) || !WANTED.iter().chain(&IN_A_CHILD).all(borne) {
+        Under::Paging
+    } else {
+        Under::All
+    }
+}
+
+/// The least that is possible under all filters so far.
+static POSSIBLE: AtomicU8 = AtomicU8::new(Under::All as u8);
+
+/// What the filters leave to a child.
+pub fn child() -> Child {
+    let possible = POSSIBLE.load(Relaxed);
+    if possible >= Under::All as u8 {
+        Child::Pages
+    } else if possible >= Under::Paging as u8 {
+        Child::IsFiltered
+    } else {
+        Child::MustNotBe
+    }
 }
 
 /// The filter's answer to a call without arguments. `None`: it is not a valid filter, which the kernel will report.
@@ -104,46 +153,58 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     }
 }
 
-/// Whether the program may not set this filter (null: strict mode, which allows only reading, writing and ending).
-unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
+/// What is possible under this filter (null: strict mode, which allows only reading, writing and ending).
+unsafe fn under(filter: *const libc::sock_fprog) -> Under {
     if !memory::ready() {
-        return false;
+        return Under::All;
     }
     // SAFETY: the program's own filter, which the kernel would read too.
     let lines = unsafe { filter.as_ref().map(|f| std::slice::from_raw_parts(f.filter, f.len.into())) };
-    let objects = lines.is_none_or(|lines| !bearable(lines));
-    if objects {
+    let possible = lines.map_or(Under::Nothing, |lines| judge(lines, memory::pager().options().record.is_some()));
+    if possible == Under::Nothing {
         let what =
             "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
         once!("{what}");
     }
-    objects
+    possible
+}
+
+/// Sets a filter by this call; a result of the C library's kind.
+unsafe fn set(filter: *const libc::sock_fprog, call: impl FnOnce() -> isize) -> isize {
+    // SAFETY: the caller's pointer.
+    let possible = unsafe { under(filter) };
+    if possible == Under::Nothing {
+        return failed(libc::EINVAL);
+    }
+    let answer = call();
+    if answer >= 0 {
+        POSSIBLE.fetch_min(possible as u8, Relaxed);
+    }
+    answer
 }
 
 /// prctl, with the C library's kind of result.
 pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     let [b, c, d, e] = arguments;
-    if number == libc::PR_SET_SECCOMP as usize {
-        let filter =
-            if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
-        // SAFETY: the caller's pointer.
-        if unsafe { objects(filter) } {
-            return failed(libc::EINVAL);
-        }
+    let call = || pass(libc::SYS_prctl, [number, b, c, d, e, 0]);
+    if number != libc::PR_SET_SECCOMP as usize {
+        return call();
     }
-    pass(libc::SYS_prctl, [number, b, c, d, e, 0])
+    let filter = if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
+    // SAFETY: the caller's pointer.
+    unsafe { set(filter, call) }
 }
 
 /// seccomp, with the kind of result of the C library's `syscall`.
 pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize {
+    let call = || pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0]);
     let strict = operation == libc::SECCOMP_SET_MODE_STRICT as usize;
     let filter = if strict { std::ptr::null() } else { argument as *const libc::sock_fprog };
-    let sets = strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0);
-    // SAFETY: the caller's pointer.
-    if sets && unsafe { objects(filter) } {
-        return failed(libc::EINVAL);
+    if strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0) {
+        // SAFETY: the caller's pointer.
+        return unsafe { set(filter, call) };
     }
-    pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0])
+    call()
 }
 
 /// Replaces the C library's function. It has any number of arguments; all are passed in the same way.
@@ -167,14 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_borne_where_there_is_a_substitute_and_an_end_nowhere() {
-        for call in NEEDED {
-            assert!(!bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_KILL_PROCESS)));
+    fn what_a_filter_refuses_decides_what_is_possible() {
+        let under = |call, answer| judge(&but_for(call, answer), false);
+        for answer in [ERROR | 1, libc::SECCOMP_RET_KILL_PROCESS] {
+            assert!(ALWAYS.iter().all(|call| under(*call, answer) == Under::Nothing));
+            assert!(UNPAGED.iter().all(|call| under(*call, answer) == Under::Alone));
+            let others = NEEDED.iter().chain(&IN_A_FORK).filter(|call| !UNPAGED.contains(call));
+            assert!(others.into_iter().all(|call| under(*call, answer) == Under::Paging));
+            assert!(NEEDED.iter().all(|call| judge(&but_for(*call, answer), true) == Under::Nothing));
         }
-        for call in WANTED.into_iter().chain(IN_A_CHILD) {
-            assert!(bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_TRAP)));
+        for call in WANTED.into_iter().chain(IN_A_CHILD).filter(|call| !IN_A_FORK.contains(call)) {
+            let with = [under(call, ERROR | 1), under(call, libc::SECCOMP_RET_TRAP)];
+            assert_eq!(with, [Under::All, Under::Paging]);
         }
-        assert!(bearable(&but_for(libc::SYS_socket, libc::SECCOMP_RET_KILL_PROCESS)));
+        assert_eq!(under(libc::SYS_unshare, libc::SECCOMP_RET_KILL_PROCESS), Under::All);
     }
 
     #[test]

@@ -20,13 +20,14 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use coldframe_live::PAGE;
+use coldframe_live::{Child, PAGE};
 
 use crate::kernel_access::threads;
 use crate::managed::memory::{self, pager};
 use crate::managed::ranges::{failed, parts, Owner};
 use crate::managed::{gate, stacks};
 use crate::process::files;
+use crate::process::filter;
 use crate::symbols::libc_symbols::Symbol;
 use crate::symbols::next::{call_at, next, none};
 use crate::sys::Lock;
@@ -123,8 +124,7 @@ unsafe extern "C" fn prepare() {
 }
 
 /// If no memory is managed, not yet or not at all, nothing is to be done. A child that `shares` the table of
-/// descriptors must open and close none of the pager's: it does not page, and its parent waits until it has all of its
-/// memory.
+/// descriptors must open and close none there: it does not page.
 fn prepare_for(shares: bool) {
     if !memory::ready() {
         return;
@@ -141,7 +141,8 @@ fn prepare_for(shares: bool) {
     let still = Still::here();
     gate::shut();
     FORKING.with(|forking| *forking = Some((still, mask)));
-    stacks::run(move || pager().fork_prepare(shares));
+    let child = if shares { Child::SharesDescriptors } else { filter::child() };
+    stacks::run(move || pager().fork_prepare(child));
 }
 
 /// The pager is at work again.
@@ -155,14 +156,13 @@ fn done() {
 }
 
 unsafe extern "C" fn parent() {
-    if let Some(error) = parent_of(0) {
+    if let Some(error) = parent_of() {
         REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
     }
 }
 
-/// `child` is the number of a child that shares the descriptors, otherwise 0. Returns the reason why there must be no
-/// child.
-fn parent_of(child: usize) -> Option<c_int> {
+/// Returns the reason why there must be no child.
+fn parent_of() -> Option<c_int> {
     if !memory::ready() {
         return None;
     }
@@ -171,7 +171,7 @@ fn parent_of(child: usize) -> Option<c_int> {
     if AGAIN.load(Relaxed) > 0 {
         AGAIN.fetch_sub(1, Relaxed);
     } else {
-        refused = stacks::run(move || pager().fork_parent(child)).err().and_then(|error| error.raw_os_error());
+        refused = stacks::run(|| pager().fork_parent()).err().and_then(|error| error.raw_os_error());
         gate::open();
         done();
     }
@@ -231,7 +231,7 @@ unsafe fn copied(flags: usize, words: Words, make: impl FnOnce(usize, Words) -> 
         own_words(flags, words[2]);
         return 0;
     }
-    if let Some(error) = parent_of(made.max(0) as usize) {
+    if let Some(error) = parent_of() {
         return refused(made, error);
     }
     for i in (0..2).filter(|i| made > 0 && asked[*i] && managed[*i]) {
@@ -403,10 +403,14 @@ pub unsafe extern "C" fn clone(
         return make(body, flags, argument, parent_number, child_number);
     }
     if flags & libc::CLONE_VM != 0 {
-        return match threads::pinned_for_clone(flags, child_number) {
-            true => make(body, flags, argument, parent_number, child_number),
-            false => failed(libc::ENOMEM) as c_int,
-        };
+        if !threads::pinned_for_clone(flags, child_number) {
+            return failed(libc::ENOMEM) as c_int;
+        }
+        let made = make(body, flags, argument, parent_number, child_number);
+        if made > 0 && flags & (libc::CLONE_THREAD | libc::CLONE_VFORK) == 0 {
+            memory::inside(move || pager().shares_memory_with(made as usize));
+        }
+        return made;
     }
     // While the pager stands still, no thread could bring in the child's stack.
     let still = Still::below((stack as usize).next_multiple_of(PAGE));

@@ -28,9 +28,10 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
     let pager = memory::pager();
     let least = |mapped: u64| mapped.saturating_add(ROOM);
     match resource {
-        // A write beyond it would raise a signal that ends the process.
-        libc::RLIMIT_FSIZE => (soft < pager.options().backing_max.unwrap_or(u64::MAX))
-            .then_some("size of files (RLIMIT_FSIZE), which its swap file may reach; --swap-size keeps that small"),
+        // A recorder's pager writes in this process: a write beyond it would raise a signal that ends it.
+        libc::RLIMIT_FSIZE => (pager.options().record.is_some()
+            && soft < pager.options().backing_max.unwrap_or(u64::MAX))
+        .then_some("size of files (RLIMIT_FSIZE), which the files of a recording may reach"),
         libc::RLIMIT_AS => mapped()
             .is_some_and(|(all, _)| soft < least(all))
             .then_some("address space (RLIMIT_AS), of which managed memory has more"),

@@ -185,7 +185,7 @@ mod tests {
         let mut books = books(64);
         let old = send(&mut books, 1, 0);
         work(&mut books);
-        books.adopt(None);
+        books.adopt(7);
         books.release(old);
         books.erase(0);
         let new = send(&mut books, 1, 0);

@@ -9,10 +9,10 @@ use crate::LiveError;
 
 /// The most children at a time: as many as Linux has process numbers (`PID_MAX_LIMIT`, 2^22).
 const MOST: usize = 1 << 22;
-/// It cannot be known when the child is gone: the slots that it sees are kept for ever.
-const FOR_EVER: i32 = -1;
-/// The pager process does not have the descriptor yet. A poll of this number reports nothing.
-pub const NOT_YET: i32 = -2;
+
+/// It cannot be known when the child is gone: the slots that it sees are kept for ever. A poll of this number reports
+/// nothing.
+pub const FOR_EVER: i32 = -1;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -40,13 +40,13 @@ impl Children {
     }
 
     /// Adds a child that was forked at the end of `epoch`. `epoch` is not before that of any other child. The child
-    /// lives as long as `alive` says; `None`: for ever.
-    pub fn add(&mut self, epoch: u32, alive: Option<i32>) {
+    /// lives as long as `alive` says.
+    pub fn add(&mut self, epoch: u32, alive: i32) {
         if self.len == MOST || epoch >= u32::MAX - 1 {
             self.keep_all = true;
             return;
         }
-        self.list.as_mut_slice()[self.len] = Child { epoch, alive: alive.unwrap_or(FOR_EVER) };
+        self.list.as_mut_slice()[self.len] = Child { epoch, alive };
         self.len += 1;
     }
 
@@ -63,7 +63,7 @@ impl Children {
         let list = self.list.as_mut_slice();
         self.len = 0;
         for i in 0..before {
-            if list[i].alive == FOR_EVER || !gone(list[i].alive) {
+            if !gone(list[i].alive) {
                 list[self.len] = list[i];
                 self.len += 1;
             }
@@ -71,16 +71,8 @@ impl Children {
         self.len < before
     }
 
-    /// By which descriptor the end of a child is seen, of which this was not known yet.
-    pub fn follow(&mut self, epoch: u32, alive: i32) {
-        let new = |child: &&mut Child| child.epoch == epoch && child.alive == NOT_YET;
-        if let Some(child) = self.list.as_mut_slice()[..self.len].iter_mut().rfind(new) {
-            child.alive = alive;
-        }
-    }
-
-    pub fn descriptors(&self) -> impl Iterator<Item = i32> + '_ {
-        self.list.as_slice()[..self.len].iter().map(|child| child.alive).filter(|alive| *alive >= 0)
+    pub fn any(&self) -> bool {
+        self.len > 0
     }
 }
 
@@ -91,8 +83,8 @@ mod tests {
     #[test]
     fn a_child_sees_what_was_there_at_its_fork_and_is_still_or_was_left_later() {
         let mut children = Children::new().unwrap();
-        children.add(3, Some(10));
-        children.add(7, Some(11));
+        children.add(3, 10);
+        children.add(7, 11);
         assert!(children.see(0, 4) && children.see(3, 8) && children.see(5, 8) && children.see(7, 9));
         assert!(!children.see(0, 3) && !children.see(4, 7) && !children.see(8, 9) && !children.see(3, 3));
         assert!(children.bury(|alive| alive == 10));
@@ -103,18 +95,9 @@ mod tests {
     #[test]
     fn ten_thousand_children_are_told_apart() {
         let mut children = Children::new().unwrap();
-        (0..10_000).for_each(|epoch| children.add(epoch * 2, Some(epoch as i32)));
+        (0..10_000).for_each(|epoch| children.add(epoch * 2, epoch as i32));
         children.bury(|alive| alive % 2 == 0);
         assert!((0..5000).all(|i| !children.see(4 * i, 4 * i + 1) && children.see(4 * i + 2, 4 * i + 3)));
-        assert_eq!(children.descriptors().count(), 5000);
-    }
-
-    #[test]
-    fn a_child_that_nobody_can_follow_is_never_gone() {
-        let mut children = Children::new().unwrap();
-        children.add(0, None);
-        children.add(1, Some(5));
-        assert!(children.bury(|_| true));
-        assert!(children.see(0, 1) && !children.see(1, 2));
+        assert!(children.any());
     }
 }

@@ -80,10 +80,9 @@ impl Log {
                 Location::Memory => return true,
                 Location::Device(slot) => slot,
             };
-            let (device, offset) = self.place(slot);
             Stats::add(&stats.device_reads, 1);
             // SAFETY: the caller's page, which no other thread has.
-            if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into) } {
+            if unsafe { self.read(slot, into).is_ok() && self.verify(pages, page, into) } {
                 Stats::add(&stats.device_bytes_read, PAGE as u64);
                 return true;
             }

@@ -439,8 +439,8 @@ impl Inside {
         }
     }
 
-    /// A child has been forked. It sees all slots in use.
-    pub fn adopt(&mut self, alive: Option<i32>) {
+    /// A child has been forked. It sees all slots in use, until `alive` is closed at its other end.
+    pub fn adopt(&mut self, alive: i32) {
         self.children.add(self.epoch, alive);
         self.epoch = self.epoch.saturating_add(1);
     }
@@ -448,6 +448,14 @@ impl Inside {
     /// The epoch that the next fork ends.
     pub fn epoch(&self) -> u32 {
         self.epoch
+    }
+
+    /// Whether a child that was forked at the end of `epoch` can see a slot: it was in use then.
+    pub fn is_visible(&self, slot: usize, epoch: u32) -> bool {
+        let in_use = |used: &u32| used >> (slot % SEGMENT) & 1 != 0;
+        slot / SEGMENT < self.segments
+            && self.used.as_slice().get(slot / SEGMENT).is_some_and(in_use)
+            && self.birth[slot] <= epoch
     }
 
     /// Frees the slots that only children seen as gone could see, and notes whether any child is gone.
