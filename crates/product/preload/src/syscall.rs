@@ -58,7 +58,7 @@ unsafe extern "C" fn syscall_from(
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
             }
             libc::SYS_shmat => mapping::shmat(a as c_int, b as *const c_void, c as c_int) as c_long,
-            libc::SYS_munmap => mapping::munmap(address, b).into(),
+            libc::SYS_munmap => mapping::munmap_from(address, b, caller).into(),
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
             libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,

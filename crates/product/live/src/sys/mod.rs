@@ -19,6 +19,7 @@ mod leaving;
 pub mod lock;
 mod own;
 pub mod own_descriptors;
+pub mod own_range;
 pub mod pause;
 pub mod pids;
 mod process;
@@ -192,15 +193,19 @@ pub fn exit_group(code: i32) -> ! {
 
 /// Private anonymous memory, zero and without RAM until it is touched.
 pub fn map_memory(len: usize) -> Sys<usize> {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map(usize::MAX, len, libc::PROT_READ | libc::PROT_WRITE, flags)
 }
 
 pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
+    map(fd as usize, len, rights, libc::MAP_SHARED)
+}
+
+fn map(fd: usize, len: usize, rights: i32, flags: i32) -> Sys<usize> {
     // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, rights as usize, libc::MAP_SHARED as usize, fd as usize, 0]) }
+    own_range::place(len, |at, fixed| unsafe {
+        call(libc::SYS_mmap, [at, len, rights as usize, (flags | fixed) as usize, fd, 0])
+    })
 }
 
 /// Unmaps memory.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use coldframe_live::PAGE;
 use libc::iovec;
 
+use crate::kernel_access::pointers::values;
 use crate::managed::memory;
 use crate::managed::pins::{self, Pinned, Why};
 use crate::managed::ranges::pass;
@@ -62,17 +63,16 @@ pub unsafe extern "C" fn vmsplice(pipe: c_int, parts: *const iovec, count: usize
     let kernel = |parts: *const iovec, count: usize| {
         pass(libc::SYS_vmsplice, [pipe as usize, parts as usize, count, flags as usize, 0, 0])
     };
-    if !memory::ready() || parts.is_null() || count > libc::UIO_MAXIOV as usize {
+    if !memory::ready() || count > libc::UIO_MAXIOV as usize {
         return kernel(parts, count);
     }
-    // SAFETY: the caller's vector, which the kernel would read as well.
-    let all = unsafe { std::slice::from_raw_parts(parts, count) };
+    let Some(all) = values(parts, count) else { return kernel(parts, count) };
     if !all.iter().any(|part| memory::meets(part.iov_base as usize, part.iov_len)) || !is_written(pipe) {
         return kernel(parts, count);
     }
     sweep();
     // The kernel, too, takes no more than fits.
-    let (parts, count) = first(all, PAGES * PAGE);
+    let (parts, count) = first(&all, PAGES * PAGE);
     let pinned: Result<Vec<_>, _> =
         parts[..count].iter().map(|part| Pinned::new(part.iov_base as usize, part.iov_len)).collect();
     let Ok(pinned) = pinned else {

@@ -11,6 +11,7 @@ use std::ffi::{c_int, c_ulong};
 
 use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
+use crate::kernel_access::pointers::{value, values};
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
 use crate::say::once;
@@ -104,14 +105,10 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     }
 }
 
-/// Whether the program may not set this filter (null: strict mode, which allows only reading, writing and ending).
-unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
-    if !memory::ready() {
-        return false;
-    }
-    // SAFETY: the program's own filter, which the kernel would read too.
-    let lines = unsafe { filter.as_ref().map(|f| std::slice::from_raw_parts(f.filter, f.len.into())) };
-    let objects = lines.is_none_or(|lines| !bearable(lines));
+/// Whether the program may not set this filter (`None`: strict mode, which allows only reading, writing and ending).
+fn objects(filter: Option<usize>) -> bool {
+    let lines = |at: usize| value(at as *const libc::sock_fprog).and_then(|f| values(f.filter, f.len.into()));
+    let objects = memory::ready() && filter.is_none_or(|at| lines(at).is_some_and(|lines| !bearable(&lines)));
     if objects {
         let what =
             "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
@@ -123,13 +120,9 @@ unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
 /// prctl, with the C library's kind of result.
 pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     let [b, c, d, e] = arguments;
-    if number == libc::PR_SET_SECCOMP as usize {
-        let filter =
-            if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
-        // SAFETY: the caller's pointer.
-        if unsafe { objects(filter) } {
-            return failed(libc::EINVAL);
-        }
+    let filter = (b == libc::SECCOMP_MODE_FILTER as usize).then_some(c);
+    if number == libc::PR_SET_SECCOMP as usize && objects(filter) {
+        return failed(libc::EINVAL);
     }
     pass(libc::SYS_prctl, [number, b, c, d, e, 0])
 }
@@ -137,10 +130,8 @@ pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
 /// seccomp, with the kind of result of the C library's `syscall`.
 pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize {
     let strict = operation == libc::SECCOMP_SET_MODE_STRICT as usize;
-    let filter = if strict { std::ptr::null() } else { argument as *const libc::sock_fprog };
-    let sets = strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0);
-    // SAFETY: the caller's pointer.
-    if sets && unsafe { objects(filter) } {
+    let sets = strict || operation == libc::SECCOMP_SET_MODE_FILTER as usize;
+    if sets && objects((!strict).then_some(argument)) {
         return failed(libc::EINVAL);
     }
     pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0])
