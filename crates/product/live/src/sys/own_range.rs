@@ -23,6 +23,13 @@ const TRIES: usize = 2 * (OWN.end - OWN.start) / STEP;
 /// How far the search for free addresses has come. It begins anew at the end of the range.
 static SEARCHED: AtomicUsize = AtomicUsize::new(0);
 
+/// Where the kernel alone chooses addresses, for the rings of io_uring: the second GiB, if the machine has a flag for
+/// it. Hardly any program has memory there.
+#[cfg(target_arch = "x86_64")]
+const LOW: i32 = libc::MAP_32BIT;
+#[cfg(not(target_arch = "x86_64"))]
+const LOW: i32 = 0;
+
 /// Makes a mapping of `len` bytes by `map`, which gets an address and flags for mmap. On processors with fewer
 /// addresses it is where the kernel likes.
 pub fn place(len: usize, mut map: impl FnMut(usize, i32) -> Sys<usize>) -> Sys<usize> {
@@ -38,7 +45,7 @@ pub fn place(len: usize, mut map: impl FnMut(usize, i32) -> Sys<usize>) -> Sys<u
             made => return made,
         }
     }
-    map(0, 0)
+    map(0, LOW).or_else(|_| map(0, 0))
 }
 
 #[cfg(test)]
