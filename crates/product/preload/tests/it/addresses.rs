@@ -36,7 +36,7 @@ int main(void) {
         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *managed = mmap(NULL, 64 * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(munmap(gone, P) == 0 && mprotect(managed + 8 * P, P, PROT_NONE) == 0);
     refused((long)none); refused((long)gone); refused((long)managed + 8 * P); refused((long)managed + 8 * P - 4);
-    refused(8); refused(-8);
+    refused(8); refused(-8); FAULT(SYS_vmsplice, pipes[1], 0, 1, 0); FAULT(SYS_clone3, 0, 88);
     // What is out of RAM can be read.
     struct rlimit *limit = (void *)managed; CHECK(getrlimit(RLIMIT_NOFILE, limit) == 0);
     char *other = malloc(12 << 20); memset(other, 1, 12 << 20);
