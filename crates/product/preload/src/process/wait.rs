@@ -1,6 +1,7 @@
-//! Waiting in the first process of a PID namespace (a container's init). Every process there whose parent has ended
-//! becomes its child, and the pagers are such processes. It must neither wait for one nor learn of its end: so they are
-//! reaped here, and where only pagers are left, there is no child (ECHILD). A pager is known by its name.
+//! Waiting in the first process of a PID namespace (a container's init) and in a subreaper. Every process there whose
+//! parent has ended becomes its child, and the pagers are such processes. It must neither wait for one nor learn of its
+//! end: so they are reaped here, and where only pagers are left, there is no child (ECHILD). A pager is known by its
+//! name.
 //!
 //! Not covered: an init without /proc, and one that waits by system calls of its own.
 
@@ -18,8 +19,10 @@ use crate::sys;
 
 /// Whether the call is that of an init, for any child. Pagers have groups of their own.
 fn concerns(any: bool) -> bool {
-    // SAFETY: no arguments.
-    any && unsafe { sys::call(libc::SYS_getpid, [0; 6]) } == 1
+    let mut adopts = 0i32;
+    let a = [libc::PR_GET_CHILD_SUBREAPER as usize, &raw mut adopts as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel writes a number.
+    any && unsafe { sys::call(libc::SYS_getpid, [0; 6]) == 1 || sys::call(libc::SYS_prctl, a) == 0 && adopts != 0 }
 }
 
 /// waitid of one child, or of all (0): the number of one with news, or 0, or a negative error number.
