@@ -8,9 +8,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::descriptors::pinning;
-use crate::kernel_access::pointers::value;
 use crate::managed::memory;
 use crate::managed::ranges::pass;
+use crate::pointers::value;
 use crate::say::once;
 use crate::symbols::caller;
 use crate::symbols::next::next;

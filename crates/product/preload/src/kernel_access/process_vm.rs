@@ -10,10 +10,10 @@ use std::ffi::c_int;
 use coldframe_live::{LiveError, PAGE};
 use libc::iovec;
 
-use crate::kernel_access::pointers::values;
 use crate::managed::memory;
 use crate::managed::pins::Pinned;
 use crate::managed::ranges::pass;
+use crate::pointers::values;
 use crate::symbols::shim::exported;
 use crate::sys;
 

@@ -10,9 +10,9 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::descriptors::pinning;
-use crate::kernel_access::pointers::{value, values};
 use crate::managed::memory;
 use crate::managed::pins;
+use crate::pointers::{value, values};
 use crate::say::once;
 use crate::symbols::next::call_at;
 use crate::symbols::shim::exported;

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use coldframe_live::PAGE;
 use libc::iovec;
 
-use crate::kernel_access::pointers::values;
 use crate::managed::memory;
 use crate::managed::pins::{self, Pinned, Why};
 use crate::managed::ranges::pass;
+use crate::pointers::values;
 use crate::say::once;
 use crate::sys;
 

@@ -29,7 +29,7 @@ fn pagers() -> [Range<usize>; 2] {
 /// Whether any byte of `address..address + len` is in the pager's own ranges.
 pub fn is_pagers(address: usize, len: usize) -> bool {
     let end = address.saturating_add(len);
-    memory::ready() && pagers().iter().any(|own| address < own.end && end > own.start)
+    memory::ready() && pagers().iter().any(|range| address < range.end && end > range.start)
 }
 
 /// Whether the kernel alone must not handle a call about this memory.
@@ -41,8 +41,8 @@ pub fn concerns(address: usize, len: usize) -> bool {
 pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Owner)> {
     let (span, pagers) = (memory::span(), pagers());
     let mut cuts = vec![range.start, range.end];
-    for own in pagers.iter().chain([&span]) {
-        cuts.extend([own.start, own.end].into_iter().filter(|cut| range.contains(cut)));
+    for known in pagers.iter().chain([&span]) {
+        cuts.extend([known.start, known.end].into_iter().filter(|cut| range.contains(cut)));
     }
     cuts.sort_unstable();
     let mut parts = Vec::new();
@@ -50,7 +50,7 @@ pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Owner)> {
         if span.contains(&piece.start) {
             managed(piece, &mut parts);
         } else {
-            let is_own = pagers.iter().any(|own| own.contains(&piece.start));
+            let is_own = pagers.iter().any(|known| known.contains(&piece.start));
             parts.push((piece, if is_own { Owner::Free } else { Owner::Outside }));
         }
     }

@@ -7,9 +7,9 @@ use std::ops::Range;
 use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
-use crate::kernel_access::pointers::values;
 use crate::managed::memory;
 use crate::managed::ranges::{concerns, failed, pages_or_errno, pass, through, Owner};
+use crate::pointers::values;
 use crate::say::once;
 use crate::sys;
 
@@ -62,9 +62,9 @@ pub unsafe extern "C" fn process_madvise(
     if !known || ask(0, 0) < 0 || !is_own(process) {
         return ask(parts as usize, count);
     }
-    let Some(all) = values(parts, count) else { return ask(parts as usize, count) };
+    let Some(vector) = values(parts, count) else { return ask(parts as usize, count) };
     let mut done = 0;
-    for part in all {
+    for part in vector {
         // SAFETY: the caller's call, in part.
         if unsafe { madvise(part.iov_base, part.iov_len, advice) } < 0 {
             return if done == 0 { -1 } else { done as isize };

@@ -74,11 +74,13 @@ impl MmapCall {
 
     /// A mapping for this library, or a trial: never in a hole that the program has made.
     fn of_our_own(self) -> isize {
-        let made = |at, fixed| match (MmapCall { at, flags: self.flags | fixed, ..self }).made() {
+        let made = |address, fixed| match (MmapCall { at: address, flags: self.flags | fixed, ..self }).made() {
             error @ ..0 => Err(Errno::from_raw_os_error(-error as i32)),
-            at => Ok(at as usize),
+            address => Ok(address as usize),
         };
-        sys::answer(place(self.len, made).map_or_else(|error| -(error.raw_os_error() as isize), |at| at as isize))
+        sys::answer(
+            place(self.len, made).map_or_else(|error| -(error.raw_os_error() as isize), |address| address as isize),
+        )
     }
 }
 

@@ -11,9 +11,9 @@ use std::ffi::{c_int, c_ulong};
 
 use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
-use crate::kernel_access::pointers::{value, values};
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
+use crate::pointers::{value, values};
 use crate::say::once;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;

@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
-use crate::kernel_access::pointers::values;
 use crate::kernel_access::threads;
 use crate::managed::memory::{self, pager};
 use crate::managed::ranges::{failed, parts, Owner};
 use crate::managed::{gate, stacks};
+use crate::pointers::values;
 use crate::process::files;
 use crate::symbols::libc_symbols::Symbol;
 use crate::symbols::next::{call_at, next, none};

@@ -6,9 +6,9 @@ use std::ffi::c_int;
 use coldframe_live::PAGE;
 use libc::rlimit64;
 
-use crate::kernel_access::pointers::value;
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
+use crate::pointers::value;
 use crate::say::once;
 use crate::symbols::shim::exported;
 use crate::sys;

@@ -11,8 +11,8 @@ use std::mem::MaybeUninit;
 use libc::{WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WSTOPPED};
 use rustix::fs::{Mode, OFlags, RawDir};
 
-use crate::kernel_access::pointers::value;
 use crate::managed::ranges::{failed, pass};
+use crate::pointers::value;
 use crate::process::kill::is_pager;
 use crate::symbols::next::{next, none};
 use crate::sys;

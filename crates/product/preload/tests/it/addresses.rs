@@ -21,7 +21,8 @@ static void refused(long bad) {
     struct { unsigned short len; void *lines; } filter = {4, (void *)bad};
     FAULT(SYS_seccomp, 1, 0, &filter);
     struct iovec near = {&filter, 2}, far = {pipes, 2};
-    FAULT(SYS_process_vm_readv, getpid(), bad, 1, &far, 1, 0); FAULT(SYS_process_vm_readv, getpid(), &near, 1, bad, 1, 0);
+    FAULT(SYS_process_vm_readv, getpid(), bad, 1, &far, 1, 0);
+    FAULT(SYS_process_vm_readv, getpid(), &near, 1, bad, 1, 0);
     FAULT(SYS_process_vm_writev, getpid(), &near, 1, bad, 1, 0);
     int own = syscall(SYS_pidfd_open, getpid(), 0);
     if (own >= 0) CHECK(syscall(SYS_process_madvise, own, bad, 1, MADV_DONTNEED, 0) == -1);
@@ -131,7 +132,8 @@ static struct { unsigned long from, to; int writes; } lines[LINES];
 static int count(void) {
     char line[512], rights[8]; int n = 0; FILE *all = fopen("/proc/self/maps", "r");
     while (n < LINES && fgets(line, sizeof line, all))
-        if (sscanf(line, "%lx-%lx %7s", &lines[n].from, &lines[n].to, rights) == 3) lines[n++].writes = rights[1] == 'w';
+        if (sscanf(line, "%lx-%lx %7s", &lines[n].from, &lines[n].to, rights) == 3)
+            lines[n++].writes = rights[1] == 'w';
     fclose(all); return n;
 }
 static long resident(void) {
@@ -155,7 +157,8 @@ int main(void) {
         CHECK(madvise(at, len, MADV_DONTNEED) == -1 && errno == ENOMEM && mlock(at, len) == -1 && errno == ENOMEM);
         CHECK(mincore(at, P, &byte) == -1 && errno == ENOMEM);
         CHECK(mmap(at, P, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
-        CHECK(mmap(at, P, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST);
+        CHECK(mmap(at, P, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED
+            && errno == EEXIST);
         CHECK(mremap(at, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, p) == MAP_FAILED && errno == EFAULT);
         CHECK(mremap(p, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED && errno == ENOMEM);
         void *wish = mmap(at + (1ul << 43), P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -8,8 +8,8 @@ use coldframe_live::PAGE;
 use crate::sys;
 
 /// Whether the kernel can read at an address. Its first step here is to copy a set of signals; it then refuses to do
-/// anything with it. A page that is out of RAM comes in. No filter of the program's takes this call away
-/// ([`crate::process::filter`]).
+/// anything with it. A page that is out of RAM comes in. No filter of the program's takes this call
+/// away (`process/filter.rs`).
 fn is_readable(address: usize) -> bool {
     const NOTHING: usize = usize::MAX;
     let a = [NOTHING, address / WORD * WORD, 0, WORD, 0, 0];
