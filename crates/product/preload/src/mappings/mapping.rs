@@ -95,10 +95,11 @@ pub unsafe extern "C" fn mmap_from(
     caller: usize,
 ) -> *mut c_void {
     let call = MmapCall { at: hint as usize, len, protection, flags, file, offset };
-    if caller::is_own(caller) {
+    // A ring of io_uring.
+    if caller::is_own(caller) && flags & libc::MAP_ANONYMOUS == 0 {
         return call.of_our_own() as *mut c_void;
     }
-    if !memory::ready() || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
+    if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
         return call.pass() as *mut c_void;
     }
     let own = caller::is_libc(caller) || caller::is_linker(caller);
@@ -248,7 +249,8 @@ fn foreign(call: MmapCall, inside: Range<usize>) -> isize {
 with_caller!(munmap(2) => munmap_from);
 pub unsafe extern "C" fn munmap_from(address: *mut c_void, len: usize, caller: usize) -> c_int {
     let at = address as usize;
-    if len == 0 || caller::is_own(caller) || !concerns(at, len) {
+    let is_own = caller::is_own(caller) && !memory::meets(at, len);
+    if len == 0 || is_own || !concerns(at, len) {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
     let Some(range) = pages_or_errno(at, len, libc::EINVAL) else { return -1 };
