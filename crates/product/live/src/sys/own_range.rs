@@ -23,6 +23,11 @@ const TRIES: usize = 2 * (OWN.end - OWN.start) / STEP;
 /// How far the search for free addresses has come. It begins anew at the end of the range.
 static SEARCHED: AtomicUsize = AtomicUsize::new(0);
 
+/// Where the search begins: elsewhere in each run, as the kernel places libraries.
+fn beginning() -> usize {
+    (&raw const SEARCHED as usize / PAGE).wrapping_mul(STEP)
+}
+
 /// Where the kernel alone chooses addresses, for the rings of io_uring: the second GiB, if the machine has a flag for
 /// it. Hardly any program has memory there.
 #[cfg(target_arch = "x86_64")]
@@ -35,7 +40,7 @@ const LOW: i32 = 0;
 pub fn place(len: usize, mut map: impl FnMut(usize, i32) -> Sys<usize>) -> Sys<usize> {
     let len = len.max(1).next_multiple_of(PAGE);
     for _ in 0..TRIES {
-        let from = SEARCHED.fetch_add(len, Relaxed) % OWN.len();
+        let from = SEARCHED.fetch_add(len, Relaxed).wrapping_add(beginning()) % OWN.len();
         if len > OWN.len() - from {
             continue;
         }
@@ -58,12 +63,13 @@ mod tests {
         let all: Vec<_> = (0..100).map(|i| map_memory(1 + i * PAGE / 2).unwrap()).collect();
         assert!(all.iter().all(|at| OWN.contains(at)));
         // The search comes to where something is.
-        SEARCHED.store(all[0] - OWN.start, Relaxed);
+        let search_from = |offset: usize| SEARCHED.store(offset.wrapping_sub(beginning()), Relaxed);
+        search_from(all[0] - OWN.start);
         let next = map_memory(PAGE).unwrap();
         assert!(OWN.contains(&next) && !all.contains(&next));
         // SAFETY: as below.
         unsafe { unmap_memory(next, PAGE) };
-        SEARCHED.store(OWN.len() - PAGE, Relaxed);
+        search_from(OWN.len() - PAGE);
         let two = map_memory(2 * PAGE).unwrap();
         assert!(OWN.contains(&two) && two + 2 * PAGE <= OWN.end);
         // SAFETY: nobody uses it.
