@@ -124,9 +124,10 @@ pub use sys::own_descriptors;
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {
     pub use crate::sys::lock::Lock;
+    pub use crate::sys::own_range::{place, OWN};
     pub use crate::sys::rights::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
     pub use crate::sys::{
         block_signals, exit_group, futex_wait, futex_wake, map_memory, raw, read_file, restore_signals, sleep_us,
-        symbol_in, thread,
+        symbol_in, thread, Errno,
     };
 }

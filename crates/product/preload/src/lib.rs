@@ -36,6 +36,7 @@ mod descriptors;
 mod kernel_access;
 mod managed;
 mod mappings;
+mod pointers;
 mod process;
 mod say;
 mod start;

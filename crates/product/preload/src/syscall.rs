@@ -11,7 +11,7 @@ use crate::descriptors::{closing, direct, pinning, received};
 use crate::kernel_access::{process_vm, rings, splice, threads};
 use crate::managed::{memory, ranges};
 use crate::mappings::{advice, lock, mapping, remap};
-use crate::process::{filter, kill, limits};
+use crate::process::{filter, kill, limits, wait};
 use crate::say::once;
 use crate::symbols::caller;
 use crate::symbols::shim::with_caller;
@@ -58,7 +58,7 @@ unsafe extern "C" fn syscall_from(
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
             }
             libc::SYS_shmat => mapping::shmat(a as c_int, b as *const c_void, c as c_int) as c_long,
-            libc::SYS_munmap => mapping::munmap(address, b).into(),
+            libc::SYS_munmap => mapping::munmap_from(address, b, caller).into(),
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
             libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
@@ -85,6 +85,7 @@ unsafe extern "C" fn syscall_from(
             {
                 ranges::failed(libc::ENOMEM) as c_long
             }
+            libc::SYS_wait4 | libc::SYS_waitid => wait::by_number(number, [a, b, c, d, e, f]) as c_long,
             libc::SYS_kill => kill::kill(a as c_int, b as c_int).into(),
             libc::SYS_futex => threads::futex([a, b, c, d, e, f]) as c_long,
             libc::SYS_set_robust_list => threads::set_robust_list(a, b) as c_long,

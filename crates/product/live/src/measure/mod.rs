@@ -52,6 +52,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
 
 fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {
     // Both in the aside mapping, which is empty and accessible.
+    space.open_aside(0)?;
     let (page, aside) = (space.aside(), space.aside() + PAGE);
     uffd.copy(page, space.zeros, false)?;
     let mut times = Vec::new();

@@ -28,6 +28,10 @@ pub struct Manner {
     pub dont_fork: bool,
     /// MADV_WIPEONFORK: a child gets zeros.
     pub wipe_on_fork: bool,
+    /// MADV_DONTDUMP, which the kernel does.
+    pub dont_dump: bool,
+    /// MADV_MERGEABLE. It counts only where mremap moves the memory out of the span: managed pages are never merged.
+    pub mergeable: bool,
     /// MADV_GUARD_INSTALL: a touch is SIGSEGV, whatever the rights. A page that is brought in would end that.
     pub guarded: bool,
     /// The program could touch it once. It counts as RAM until the engine owns the memory (`memory/kernel_owned.rs`).
@@ -38,7 +42,9 @@ impl Manner {
     /// As mmap gives it.
     pub const fn new(protection: i32) -> Manner {
         let opened = protection != 0;
-        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false, guarded: false, opened }
+        let (locked, dont_fork, wipe_on_fork, dont_dump, mergeable, guarded) =
+            (false, false, false, false, false, false);
+        Manner { protection, locked, dont_fork, wipe_on_fork, dont_dump, mergeable, guarded, opened }
     }
 }
 

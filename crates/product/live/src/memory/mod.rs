@@ -98,6 +98,7 @@ impl Memory {
     }
 
     pub fn aside(&self, page: usize) -> usize {
+        self.must(self.space.open_aside(page), "open the aside mapping", page);
         self.space.aside() + page * PAGE
     }
 

@@ -25,6 +25,9 @@ use crate::{LiveError, PAGE};
 /// Pages whose first touch is noted together: 2 MiB.
 pub const CHUNK: usize = 512;
 
+/// Bytes of the aside mapping that become accessible together: few mappings, and few bytes for a small program.
+const ASIDE: usize = 1 << 30;
+
 /// Pages that come in together as zeros, at most (`core/src/fault/first_touch.rs`).
 pub const BLOCK: usize = 64;
 
@@ -41,6 +44,8 @@ pub struct Space {
     extents: Lock<Extents>,
     /// For each chunk, whether any of its pages may not be `Nowhere`.
     touched: Table<AtomicU8>,
+    /// For each [`ASIDE`] bytes of the aside mapping, whether they are accessible.
+    opened: Table<AtomicU8>,
 }
 
 impl Space {
@@ -55,18 +60,25 @@ impl Space {
         };
         let start = reserve(2 * len, at).map_err(no_room)?;
         let aside = start + len..start + 2 * len;
-        let made = open_aside(&aside).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        // SAFETY: our own new memory. A core dump has no use for it.
+        let made = unsafe { prepare(&aside).and_then(|()| sys::advise(aside.clone(), libc::MADV_DONTDUMP)) };
+        let made = made.map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        let opened = Table::new(len.div_ceil(ASIDE));
         let zeros = sys::map_memory(BLOCK * PAGE).map_err(|e| LiveError::os("pages of zeros", e));
-        let (touched, zeros) = match (made, zeros) {
-            (Ok(touched), Ok(zeros)) => (touched, zeros),
-            (Err(error), _) | (_, Err(error)) => {
+        let (touched, opened, zeros) = match (made, opened, zeros) {
+            (Ok(touched), Ok(opened), Ok(zeros)) => (touched, opened, zeros),
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                 // SAFETY: no other thread knows it yet.
                 unsafe { sys::unmap_memory(start, 2 * len) };
                 return Err(error);
             }
         };
         let extents = Lock::new(Extents::new(start..start + len));
-        let space = Space { start, pages, zeros, file, changing: Lock::new(()), extents, touched };
+        let space = Space { start, pages, zeros, file, changing: Lock::new(()), extents, touched, opened };
+        if len < ASIDE << 10 {
+            // The limit that made it so small could refuse this later.
+            (0..pages).step_by(ASIDE / PAGE).try_for_each(|page| space.open_aside(page)).map_err(no_room)?;
+        }
         if file.is_some() {
             // SAFETY: no other thread knows it yet.
             unsafe { space.map_free(&space.span()) }.map_err(no_room)?;
@@ -99,6 +111,19 @@ impl Space {
 
     pub fn aside(&self) -> usize {
         self.start + self.pages * PAGE
+    }
+
+    /// Before a page is in the aside mapping. Pages move only between ranges of equal rights, so it must be writable;
+    /// but the whole of it, never used, would count as data of the program (RLIMIT_DATA, readers of its maps).
+    pub fn open_aside(&self, page: usize) -> Sys<()> {
+        let part = page * PAGE / ASIDE;
+        if self.opened[part].load(Ordering::Acquire) == 0 {
+            let start = self.aside() + part * ASIDE;
+            let end = self.aside_range().end.min(start + ASIDE);
+            sys::set_rights(&(start..end), libc::PROT_READ | libc::PROT_WRITE)?;
+            self.opened[part].store(1, Ordering::Release);
+        }
+        Ok(())
     }
 
     pub fn span(&self) -> Range<usize> {
@@ -238,14 +263,6 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
     // SAFETY: takes unused address space.
     unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }
-}
-
-/// Makes the aside mapping accessible. Pages move only between ranges of equal rights, so it must be writable. A core
-/// dump has no use for it.
-fn open_aside(aside: &Range<usize>) -> Sys<()> {
-    sys::set_rights(aside, libc::PROT_READ | libc::PROT_WRITE)?;
-    // SAFETY: our own new memory.
-    unsafe { prepare(aside).and_then(|()| sys::advise(aside.clone(), libc::MADV_DONTDUMP)) }
 }
 
 /// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::{again, call, drop_range, read_at, unmap_memory, Errno, High, Sys};
+use super::{again, call, drop_range, map_memory, read_at, unmap_memory, Errno, High, Sys};
 
 pub fn iovec(address: usize, len: usize) -> libc::iovec {
     libc::iovec { iov_base: address as *mut _, iov_len: len }
@@ -110,11 +110,12 @@ pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
 /// # Safety
 /// The page is the caller's.
 pub unsafe fn set_apart(page: usize) -> Sys<usize> {
-    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP) as usize;
     let (len, rights) = (crate::PAGE, (libc::PROT_READ | libc::PROT_WRITE) as usize);
+    let new = map_memory(len)?;
     // SAFETY: the caller answers for the page; the new place is ours.
     unsafe {
-        let new = call(libc::SYS_mremap, [page, len, len, flags, 0, 0])?;
+        call(libc::SYS_mremap, [page, len, len, flags, new, 0]).inspect_err(|_| unmap_memory(new, len))?;
         // With the key that every thread may use, if there are keys.
         call(libc::SYS_pkey_mprotect, [new, len, rights, 0, 0, 0])
             .or_else(|_| call(libc::SYS_mprotect, [new, len, rights, 0, 0, 0]))?;

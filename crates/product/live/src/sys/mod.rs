@@ -19,6 +19,7 @@ mod leaving;
 pub mod lock;
 mod own;
 pub mod own_descriptors;
+pub mod own_range;
 pub mod pause;
 pub mod pids;
 mod process;
@@ -193,35 +194,34 @@ pub fn exit_group(code: i32) -> ! {
 
 /// Private anonymous memory, zero and without RAM until it is touched.
 pub fn map_memory(len: usize) -> Sys<usize> {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map(usize::MAX, len, libc::PROT_READ | libc::PROT_WRITE, flags)
 }
 
 /// Runs `work` while `len` bytes of address space are mapped that nobody can use.
 pub fn with_address_space<T>(len: usize, work: impl FnOnce() -> T) -> Sys<T> {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    // SAFETY: takes unused address space, and gives it back.
-    unsafe {
-        let at = call(libc::SYS_mmap, [0, len, libc::PROT_NONE as usize, flags, usize::MAX, 0])?;
-        let result = work();
-        unmap_memory(at, len);
-        Ok(result)
-    }
+    let at = map(usize::MAX, len, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE)?;
+    let result = work();
+    // SAFETY: no other code knows it.
+    unsafe { unmap_memory(at, len) };
+    Ok(result)
 }
 
 /// Shared memory, zero and without RAM until it is touched; forked children have it, too.
 pub fn map_shared(len: usize) -> Sys<usize> {
-    let flags = (libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map(usize::MAX, len, libc::PROT_READ | libc::PROT_WRITE, flags)
 }
 
 pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
+    map(fd as usize, len, rights, libc::MAP_SHARED)
+}
+
+fn map(fd: usize, len: usize, rights: i32, flags: i32) -> Sys<usize> {
     // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, rights as usize, libc::MAP_SHARED as usize, fd as usize, 0]) }
+    own_range::place(len, |at, fixed| unsafe {
+        call(libc::SYS_mmap, [at, len, rights as usize, (flags | fixed) as usize, fd, 0])
+    })
 }
 
 /// Unmaps memory.

@@ -12,7 +12,7 @@
 //! that allocate or lock: while glibc sees only one thread of a program, its malloc and stdio take no locks. If the
 //! dynamic linker has no such function (a static program, another C library), the thread is an ordinary one.
 
-use std::ffi::c_void;
+use std::ffi::{c_void, CStr};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::sys::{self, Errno, Sys};
@@ -37,6 +37,7 @@ struct Top {
     enter: usize,
     argument: usize,
     body: Body,
+    name: &'static CStr,
     alive: AtomicU32,
 }
 
@@ -111,7 +112,10 @@ pub const THREAD: i32 =
 /// since it would take it for a thread of its own.
 pub const PROCESS: i32 = libc::CLONE_UNTRACED;
 
-/// Starts a [`THREAD`] or a [`PROCESS`] called "coldframe", with every signal blocked, that runs `body(argument)` and
+/// The name of processes, by which top, gdb and the init of a container know them.
+const PAGER_NAME: &CStr = c"coldframe-pager";
+
+/// Starts a [`THREAD`] called "coldframe" or a [`PROCESS`], with every signal blocked, that runs `body(argument)` and
 /// ends. It has the caller's credentials, without capabilities. A forked child does not inherit it or its stack.
 ///
 /// # Safety
@@ -129,7 +133,8 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
         let _ = sys::advise(stack..stack + len, libc::MADV_DONTDUMP);
         let _ = sys::advise(stack..stack + len, libc::MADV_DONTFORK);
         let enter = enter as *const () as usize;
-        top.write(Top { enter, argument: argument as usize, body, alive: AtomicU32::new(1) });
+        let name = if flags == PROCESS { PAGER_NAME } else { c"coldframe" };
+        top.write(Top { enter, argument: argument as usize, body, name, alive: AtomicU32::new(1) });
     }
     let mask = sys::block_signals();
     // SAFETY: the stack is new, and the caller answers for what runs on it.
@@ -211,7 +216,7 @@ unsafe fn between(linker: &Linker, call: Call) -> isize {
     unsafe {
         let enter = enter as *const () as usize;
         let (argument, alive) = ((&raw mut made) as usize, AtomicU32::new(1));
-        top.write(Top { enter, argument, body: make, alive });
+        top.write(Top { enter, argument, body: make, name: PAGER_NAME, alive });
         fill_header(block);
         let adopts = sys::adopts_orphans(None);
         if adopts {
@@ -300,9 +305,9 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
 }
 
 unsafe extern "C" fn enter(top: *mut Top) -> ! {
-    // SAFETY: `spawn` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
+    // SAFETY: `spawn` has filled it in; the name has less than 16 bytes.
     unsafe {
-        let _ = rustix::thread::set_name(c"coldframe");
+        let _ = rustix::thread::set_name((*top).name);
         // A thread in the program's process, too, needs none.
         let _ = crate::sys::rights::drop_all();
         ((*top).body)((*top).argument as *mut c_void);

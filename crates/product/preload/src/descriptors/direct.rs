@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::descriptors::pinning;
 use crate::managed::memory;
 use crate::managed::ranges::pass;
+use crate::pointers::value;
 use crate::say::once;
 use crate::symbols::caller;
 use crate::symbols::next::next;
@@ -95,11 +96,8 @@ type How = [u64; 3];
 pub unsafe fn by_how(folder: c_int, path: *const c_char, how: *const How, len: usize) -> c_int {
     let raw =
         |how: *const How| pass(libc::SYS_openat2, [folder as usize, path as usize, how as usize, len, 0, 0]) as c_int;
-    if how.is_null() || len != size_of::<How>() {
-        return raw(how);
-    }
-    // SAFETY: the caller's structure, of that length.
-    let [flags, mode, resolve] = unsafe { how.read_unaligned() };
+    let known = if len == size_of::<How>() { value(how) } else { None };
+    let Some([flags, mode, resolve]) = known else { return raw(how) };
     // The upper half has no O_DIRECT; the kernel refuses unknown bits there.
     let rest = flags & !u64::from(u32::MAX);
     opened(flags as c_int, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))

@@ -13,6 +13,7 @@ use libc::iovec;
 use crate::managed::memory;
 use crate::managed::pins::Pinned;
 use crate::managed::ranges::pass;
+use crate::pointers::values;
 use crate::symbols::shim::exported;
 use crate::sys;
 
@@ -36,16 +37,15 @@ type Side = (*const iovec, usize);
 /// Either call, for `syscall`.
 pub unsafe fn copy(call: i64, process: c_int, near: Side, far: Side, flags: usize) -> isize {
     let a = [process as usize, near.0 as usize, near.1, far.0 as usize, far.1, flags];
-    let known = flags == 0 && near.1 <= VECTORS && far.1 <= VECTORS && !near.0.is_null() && !far.0.is_null();
+    let known = flags == 0 && near.1 <= VECTORS && far.1 <= VECTORS;
     if !known || !memory::ready() || !is_own(process) {
         return pass(call, a);
     }
-    // SAFETY: the caller's vectors, which the kernel would read as well.
-    let (near, far) = unsafe { (std::slice::from_raw_parts(near.0, near.1), std::slice::from_raw_parts(far.0, far.1)) };
+    let (Some(near), Some(far)) = (values(near.0, near.1), values(far.0, far.1)) else { return pass(call, a) };
     if !far.iter().any(|part| memory::meets(part.iov_base as usize, part.iov_len)) {
         return pass(call, a);
     }
-    sys::answer(copy_in_pieces(call, process as usize, near, far))
+    sys::answer(copy_in_pieces(call, process as usize, &near, &far))
 }
 
 /// Whether the number is that of this process or of one of its threads.

@@ -12,6 +12,7 @@ use std::ffi::{c_int, c_uint};
 use crate::descriptors::pinning;
 use crate::managed::memory;
 use crate::managed::pins;
+use crate::pointers::{value, values};
 use crate::say::once;
 use crate::symbols::next::call_at;
 use crate::symbols::shim::exported;
@@ -22,8 +23,6 @@ const REGISTER_BUFFERS: c_uint = 0;
 const REGISTER_BUFFERS2: c_uint = 15;
 const BUFFERS_UPDATE: c_uint = 16;
 const BY_INDEX: c_uint = 1 << 31;
-/// Words of the argument of the last two (`struct io_uring_rsrc_register`, `struct io_uring_rsrc_update2`).
-const WORDS: usize = 4;
 
 /// Bytes that the kernel holds for rings: `VmPin` of this process.
 fn held() -> usize {
@@ -35,16 +34,13 @@ fn held() -> usize {
 }
 
 /// Whether `count` more buffers leave enough frames to pages that can leave.
-///
-/// # Safety
-/// `buffers` is null or has `count` entries, as the kernel expects.
-unsafe fn fit(buffers: usize, count: usize) -> bool {
+fn fit(buffers: usize, count: usize) -> bool {
     let (count, pager) = (count as c_uint as usize, memory::pager());
-    if buffers == 0 || count > u16::MAX.into() {
-        return true; // sparse, or the kernel has the word for it
+    if count > u16::MAX.into() {
+        return true; // the kernel has the word for it
     }
-    // SAFETY: the caller's.
-    let buffers = unsafe { std::slice::from_raw_parts(buffers as *const libc::iovec, count) };
+    // None: sparse, or the kernel has the word for it.
+    let buffers = values(buffers as *const libc::iovec, count).unwrap_or_default();
     let new: usize = buffers.iter().map(|one| pins::pages(one.iov_base as usize, one.iov_len).len()).sum();
     let fit = new == 0 || pager.may_hold(held() + new);
     if !fit {
@@ -56,20 +52,19 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
 
 /// io_uring_register: a negative error number, or the kernel's result.
 pub unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -> isize {
-    // SAFETY: the caller's structure, of the length that the kernel expects.
-    let word = |i: usize| unsafe { (argument as *const u64).add(i).read_unaligned() } as usize;
-    let whole = argument != 0 && count == WORDS * size_of::<u64>();
+    let words = || if count == size_of::<[usize; 4]>() { value(argument as *const [usize; 4]) } else { None };
     let (buffers, buffer_count) = match opcode & !BY_INDEX {
         REGISTER_BUFFERS => (argument, count),
-        REGISTER_BUFFERS2 if whole => (word(2), word(0)),
-        BUFFERS_UPDATE if whole => (word(1), word(3)),
+        // `struct io_uring_rsrc_register`, `struct io_uring_rsrc_update2`.
+        REGISTER_BUFFERS2 => words().map_or((0, 0), |words| (words[2], words[0])),
+        BUFFERS_UPDATE => words().map_or((0, 0), |words| (words[1], words[3])),
         _ => (0, 0),
     };
-    // SAFETY: the caller's buffers, and the caller's call.
+    if !fit(buffers, buffer_count) {
+        return -(libc::ENOMEM as isize);
+    }
+    // SAFETY: the caller's call.
     unsafe {
-        if !fit(buffers, buffer_count) {
-            return -(libc::ENOMEM as isize);
-        }
         let result = sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]);
         if buffers != 0 {
             memory::pager().may_hold(0);

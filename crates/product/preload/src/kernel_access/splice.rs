@@ -13,6 +13,7 @@ use libc::iovec;
 use crate::managed::memory;
 use crate::managed::pins::{self, Pinned, Why};
 use crate::managed::ranges::pass;
+use crate::pointers::values;
 use crate::say::once;
 use crate::sys;
 
@@ -62,17 +63,16 @@ pub unsafe extern "C" fn vmsplice(pipe: c_int, parts: *const iovec, count: usize
     let kernel = |parts: *const iovec, count: usize| {
         pass(libc::SYS_vmsplice, [pipe as usize, parts as usize, count, flags as usize, 0, 0])
     };
-    if !memory::ready() || parts.is_null() || count > libc::UIO_MAXIOV as usize {
+    if !memory::ready() || count > libc::UIO_MAXIOV as usize {
         return kernel(parts, count);
     }
-    // SAFETY: the caller's vector, which the kernel would read as well.
-    let all = unsafe { std::slice::from_raw_parts(parts, count) };
+    let Some(all) = values(parts, count) else { return kernel(parts, count) };
     if !all.iter().any(|part| memory::meets(part.iov_base as usize, part.iov_len)) || !is_written(pipe) {
         return kernel(parts, count);
     }
     sweep();
     // The kernel, too, takes no more than fits.
-    let (parts, count) = first(all, PAGES * PAGE);
+    let (parts, count) = first(&all, PAGES * PAGE);
     let pinned: Result<Vec<_>, _> =
         parts[..count].iter().map(|part| Pinned::new(part.iov_base as usize, part.iov_len)).collect();
     let Ok(pinned) = pinned else {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use coldframe_live::calls::OWN;
 use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::PAGE;
 
@@ -15,35 +16,60 @@ pub enum Owner {
     /// A mapping of the program itself in the span: the kernel handles it, too.
     Foreign,
     Managed(Manner),
-    /// A part of the span that is unmapped for the program.
+    /// A part of the span that is unmapped for the program, or memory of the pager's own.
     Free,
+}
+
+/// The second half of managed memory, and other mappings of the pager's own. The program has no memory there.
+fn pagers() -> [Range<usize>; 2] {
+    let span = memory::span();
+    [span.end..span.end + span.len(), OWN]
+}
+
+/// Whether any byte of `address..address + len` is in the pager's own ranges.
+pub fn is_pagers(address: usize, len: usize) -> bool {
+    let end = address.saturating_add(len);
+    memory::ready() && pagers().iter().any(|range| address < range.end && end > range.start)
+}
+
+/// Whether the kernel alone must not handle a call about this memory.
+pub fn concerns(address: usize, len: usize) -> bool {
+    memory::meets(address, len) || is_pagers(address, len)
 }
 
 /// All parts of a range that ends at the end of a page, lowest part first.
 pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Owner)> {
-    let span = memory::span();
-    let inner = range.start.clamp(span.start, span.end)..range.end.clamp(span.start, span.end);
+    let (span, pagers) = (memory::span(), pagers());
+    let mut cuts = vec![range.start, range.end];
+    for known in pagers.iter().chain([&span]) {
+        cuts.extend([known.start, known.end].into_iter().filter(|cut| range.contains(cut)));
+    }
+    cuts.sort_unstable();
     let mut parts = Vec::new();
-    let mut at = range.start;
-    let mut add = |from: usize, to: usize, owner| {
-        if from < to {
-            parts.push((from..to, owner));
+    for piece in cuts.windows(2).map(|cut| cut[0]..cut[1]).filter(|piece| !piece.is_empty()) {
+        if span.contains(&piece.start) {
+            managed(piece, &mut parts);
+        } else {
+            let is_own = pagers.iter().any(|known| known.contains(&piece.start));
+            parts.push((piece, if is_own { Owner::Free } else { Owner::Outside }));
         }
-    };
-    add(at, span.start.min(range.end), Owner::Outside);
-    at = at.max(inner.start);
-    for (part, kind) in if inner.is_empty() { Vec::new() } else { memory::extents(inner.clone()) } {
-        add(at, part.start, Owner::Free);
+    }
+    parts
+}
+
+/// The parts of a range in the span.
+fn managed(range: Range<usize>, parts: &mut Vec<(Range<usize>, Owner)>) {
+    let mut at = range.start;
+    for (part, kind) in memory::extents(range.clone()) {
         let owner = match kind {
             Kind::Managed(manner) => Owner::Managed(manner),
             Kind::Foreign => Owner::Foreign,
         };
-        add(part.start, part.end, owner);
+        parts.extend([(at..part.start, Owner::Free), (part.clone(), owner)]);
         at = part.end;
     }
-    add(at, inner.end, Owner::Free);
-    add(at.max(inner.end).max(range.start), range.end, Owner::Outside);
-    parts
+    parts.push((at..range.end, Owner::Free));
+    parts.retain(|(part, _)| !part.is_empty());
 }
 
 /// Calls `each` for each part but holes. As the kernel does it: other errors than ENOMEM end it, and holes are an

@@ -8,7 +8,8 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::managed::memory;
-use crate::managed::ranges::{failed, pages_or_errno, pass, through, Owner};
+use crate::managed::ranges::{concerns, failed, pages_or_errno, pass, through, Owner};
+use crate::pointers::values;
 use crate::say::once;
 use crate::sys;
 
@@ -23,7 +24,7 @@ const GUARD_REMOVE: c_int = 103;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     let address = address as usize;
-    if !memory::meets(address, len) {
+    if !concerns(address, len) {
         return pass(libc::SYS_madvise, [address, len, advice as usize, 0, 0, 0]) as c_int;
     }
     // With a length of 0, the kernel says whether it knows the advice.
@@ -56,14 +57,14 @@ pub unsafe extern "C" fn process_madvise(
     let ask = |parts: usize, count| {
         pass(libc::SYS_process_madvise, [process as usize, parts, count, advice as usize, flags as usize, 0])
     };
-    let known = (1..=libc::UIO_MAXIOV as usize).contains(&count) && !parts.is_null() && memory::ready();
+    let known = (1..=libc::UIO_MAXIOV as usize).contains(&count) && memory::ready();
     // Without parts, the kernel says whether it would take the advice.
     if !known || ask(0, 0) < 0 || !is_own(process) {
         return ask(parts as usize, count);
     }
+    let Some(vector) = values(parts, count) else { return ask(parts as usize, count) };
     let mut done = 0;
-    // SAFETY: the caller's vector, which the kernel would read as well.
-    for part in unsafe { std::slice::from_raw_parts(parts, count) } {
+    for part in vector {
         // SAFETY: the caller's call, in part.
         if unsafe { madvise(part.iov_base, part.iov_len, advice) } < 0 {
             return if done == 0 { -1 } else { done as isize };
@@ -104,16 +105,18 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         libc::MADV_WILLNEED => memory::will_need(part.clone()),
         // The kernel touches the pages, as the program would.
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => return kernel(),
-        libc::MADV_DONTFORK | libc::MADV_DOFORK | WIPEONFORK | KEEPONFORK => {
-            memory::note(part.clone(), move |manner| match advice {
-                libc::MADV_DONTFORK => manner.dont_fork = true,
-                libc::MADV_DOFORK => manner.dont_fork = false,
-                _ => manner.wipe_on_fork = advice == WIPEONFORK,
-            });
-            // The pager applies it at a fork.
-            return 0;
+        libc::MADV_DONTDUMP | libc::MADV_DODUMP => {
+            memory::note(part.clone(), move |manner| manner.dont_dump = advice == libc::MADV_DONTDUMP);
+            return kernel();
         }
-        libc::MADV_DONTDUMP | libc::MADV_DODUMP => return kernel(),
+        // The pager applies these at a fork, and mremap.
+        libc::MADV_DONTFORK | libc::MADV_DOFORK => {
+            memory::note(part, move |manner| manner.dont_fork = advice == libc::MADV_DONTFORK);
+        }
+        WIPEONFORK | KEEPONFORK => memory::note(part, move |manner| manner.wipe_on_fork = advice == WIPEONFORK),
+        libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE => {
+            memory::note(part, move |manner| manner.mergeable = advice == libc::MADV_MERGEABLE);
+        }
         // As before Linux 6.13.
         GUARD_INSTALL | GUARD_REMOVE if !memory::pager().takes_guards() => {
             return failed(libc::EINVAL);
@@ -125,7 +128,7 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         }
         // Managed memory has neither huge nor merged pages, and the pager has its own policy.
         libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_COLD | libc::MADV_PAGEOUT => (),
-        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE | COLLAPSE => (),
+        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | COLLAPSE => (),
         _ => {
             once!("madvise {advice} is not to be had for managed memory");
             return failed(libc::EINVAL);
@@ -176,7 +179,7 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice:
 pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -> c_int {
     let address = address as usize;
     let pass = |at, len| pass(libc::SYS_msync, [at, len, flags as usize, 0, 0, 0]) as c_int;
-    if !memory::meets(address, len) {
+    if !concerns(address, len) {
         return pass(address, len);
     }
     if pass(address, 0) < 0 {
@@ -194,7 +197,7 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -
 pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_uchar) -> c_int {
     let address = address as usize;
     let pass = |at, len, out| pass(libc::SYS_mincore, [at, len, out, 0, 0, 0]) as c_int;
-    if !memory::meets(address, len) {
+    if !concerns(address, len) {
         return pass(address, len, out as usize);
     }
     let Some(range) = pages_or_errno(address, len, libc::ENOMEM) else { return -1 };

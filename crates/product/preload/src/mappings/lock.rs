@@ -7,7 +7,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::managed::memory;
-use crate::managed::ranges::{failed, pages_or_errno, parts, pass, through, Owner};
+use crate::managed::ranges::{concerns, failed, pages_or_errno, parts, pass, through, Owner};
 use crate::say::once;
 
 /// Calls `kernel` or `own` for each part, up to the first hole.
@@ -20,7 +20,7 @@ fn each(
     // A lock covers every page of which it has a byte.
     let before = address % PAGE;
     let Some(range) = pages_or_errno(address - before, len.saturating_add(before), libc::EINVAL) else { return -1 };
-    if !memory::meets(range.start, range.len()) {
+    if !concerns(range.start, range.len()) {
         return kernel(address, len) as c_int;
     }
     let each = |part: Range<usize>, owner| match owner {

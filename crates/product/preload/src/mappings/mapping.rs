@@ -10,11 +10,12 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use coldframe_live::calls::{place, Errno};
 use coldframe_live::{LiveError, Spot, PAGE};
 
 use crate::managed::memory;
 use crate::managed::pins;
-use crate::managed::ranges::{failed, number, pages_or_errno, parts, pass, through, Owner};
+use crate::managed::ranges::{concerns, failed, is_pagers, number, pages_or_errno, parts, pass, through, Owner};
 use crate::say::{full, once};
 use crate::symbols::caller;
 use crate::symbols::shim::with_caller;
@@ -70,6 +71,17 @@ impl MmapCall {
     fn pass(self) -> isize {
         sys::answer(self.made())
     }
+
+    /// A mapping for this library, or a trial: never in a hole that the program has made.
+    fn of_our_own(self) -> isize {
+        let made = |address, fixed| match (MmapCall { at: address, flags: self.flags | fixed, ..self }).made() {
+            error @ ..0 => Err(Errno::from_raw_os_error(-error as i32)),
+            address => Ok(address as usize),
+        };
+        sys::answer(
+            place(self.len, made).map_or_else(|error| -(error.raw_os_error() as isize), |address| address as isize),
+        )
+    }
 }
 
 with_caller!(mmap, mmap64(6) => mmap_from);
@@ -83,23 +95,35 @@ pub unsafe extern "C" fn mmap_from(
     caller: usize,
 ) -> *mut c_void {
     let call = MmapCall { at: hint as usize, len, protection, flags, file, offset };
+    // A ring of io_uring.
+    if caller::is_own(caller) && flags & libc::MAP_ANONYMOUS == 0 {
+        return call.of_our_own() as *mut c_void;
+    }
     if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
         return call.pass() as *mut c_void;
     }
     let own = caller::is_libc(caller) || caller::is_linker(caller);
     let answer = match flags & FIXED {
         0 => anywhere(call, own),
-        _ if memory::meets(call.at, len) => memory::at_once(|| fixed(call)),
+        _ if concerns(call.at, len) => memory::at_once(|| fixed(call)),
         _ => call.pass(),
     };
     memory::named(answer as usize, len, caller) as *mut c_void
 }
 
-fn anywhere(call: MmapCall, own: bool) -> isize {
+fn anywhere(mut call: MmapCall, own: bool) -> isize {
     let Some(len) = call.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
+    if is_pagers(call.at, len) {
+        call.at = 0;
+    }
     let wish = call.at.checked_next_multiple_of(PAGE).unwrap_or(0);
     let there = wish..wish.saturating_add(len);
-    if !own && wish != 0 && parts(there.clone()).iter().all(|(_, owner)| *owner == Owner::Free) {
+    // Below a place in the span there is no room for a stack to grow into.
+    if !own
+        && wish != 0
+        && call.flags & libc::MAP_GROWSDOWN == 0
+        && parts(there.clone()).iter().all(|(_, owner)| *owner == Owner::Free)
+    {
         return granted(call, there);
     }
     let wanted = len >= THRESHOLD && !own && call.flags & (libc::MAP_STACK | UNMANAGED) == 0;
@@ -173,6 +197,10 @@ fn new(spot: Spot, len: usize, call: MmapCall) -> isize {
 
 fn fixed(call: MmapCall) -> isize {
     let Some(range) = pages_or_errno(call.at, call.len, libc::ENOMEM) else { return -1 };
+    if is_pagers(range.start, range.len()) {
+        let never_over = call.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE;
+        return failed(if never_over { libc::EEXIST } else { libc::ENOMEM });
+    }
     let there = parts(range.clone());
     let span = memory::span();
     let inside = range.start.max(span.start)..range.end.min(span.end);
@@ -209,7 +237,7 @@ fn fixed(call: MmapCall) -> isize {
 /// nothing is lost if the kernel refuses it.
 fn foreign(call: MmapCall, inside: Range<usize>) -> isize {
     let trial = call.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
-    let elsewhere = MmapCall { at: 0, flags: trial, ..call }.pass();
+    let elsewhere = MmapCall { flags: trial, ..call }.of_our_own();
     if elsewhere == -1 {
         return -1;
     }
@@ -218,10 +246,11 @@ fn foreign(call: MmapCall, inside: Range<usize>) -> isize {
     sys::answer(memory::map_foreign(inside, move || MmapCall { flags, ..call }.made()))
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+with_caller!(munmap(2) => munmap_from);
+pub unsafe extern "C" fn munmap_from(address: *mut c_void, len: usize, caller: usize) -> c_int {
     let at = address as usize;
-    if len == 0 || !memory::meets(at, len) {
+    let is_own = caller::is_own(caller) && !memory::meets(at, len);
+    if len == 0 || is_own || !concerns(at, len) {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
     let Some(range) = pages_or_errno(at, len, libc::EINVAL) else { return -1 };
@@ -261,7 +290,7 @@ pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) 
             sys::call(libc::SYS_shmctl, [id as usize, libc::IPC_STAT as usize, &raw mut known as usize, 0, 0, 0]);
             known.shm_segsz
         };
-        if memory::meets(at, len.max(1)) {
+        if concerns(at, len.max(1)) {
             return failed(libc::EINVAL) as *mut c_void;
         }
     }
@@ -280,7 +309,7 @@ pub unsafe extern "C" fn pkey_mprotect(address: *mut c_void, len: usize, protect
 
 fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int) -> c_int {
     let pass = |at, len| pass(call, [at, len, protection as usize, key as usize, 0, 0]) as c_int;
-    if len == 0 || !memory::ready() || !memory::meets(address, len) {
+    if len == 0 || !memory::ready() || !concerns(address, len) {
         return pass(address, len);
     }
     let Some(range) = pages_or_errno(address, len, libc::ENOMEM) else { return -1 };

@@ -16,7 +16,7 @@ use coldframe_live::{Spot, PAGE};
 
 use crate::managed::memory;
 use crate::managed::pins;
-use crate::managed::ranges::{failed, number, pages, parts, pass, Owner};
+use crate::managed::ranges::{concerns, failed, is_pagers, number, pages, parts, pass, Owner};
 use crate::mappings::advice::{guard, GUARD_INSTALL};
 use crate::say::{full, once};
 use crate::sys;
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn mremap(
     to: *mut c_void,
 ) -> *mut c_void {
     let (at, to) = (old as usize, to as usize);
-    let to_span = flags & libc::MREMAP_FIXED != 0 && memory::meets(to, new_len);
-    if !memory::meets(at, old_len.max(1)) && !to_span {
+    let to_span = flags & libc::MREMAP_FIXED != 0 && concerns(to, new_len);
+    if !concerns(at, old_len.max(1)) && !to_span {
         return pass(libc::SYS_mremap, [at, old_len, new_len, flags as usize, to, 0]) as *mut c_void;
     }
     let answer = match checked(at, old_len, new_len, flags, to) {
@@ -71,6 +71,9 @@ fn checked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -
     if flags & !KNOWN != 0 || moves && flags & libc::MREMAP_MAYMOVE == 0 || stays && from.len() != len {
         return Err(libc::EINVAL);
     }
+    if flags & libc::MREMAP_FIXED != 0 && is_pagers(to, len) {
+        return Err(libc::ENOMEM);
+    }
     // A call of four arguments has anything in the fifth.
     let end = if moves { to.checked_add(len).ok_or(libc::EINVAL)? } else { 0 };
     // With MREMAP_DONTUNMAP the new address is checked, too, although it is only a hint then.
@@ -83,6 +86,9 @@ fn checked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -
 fn resize(call: MremapCall) -> isize {
     let first = call.from.start..call.from.end.max(call.from.start + PAGE);
     let there = parts(first);
+    if there.len() > 1 && call.is(libc::MREMAP_FIXED) && call.len == call.from.len() {
+        return each(&call, there);
+    }
     match there[0].1 {
         Owner::Free => failed(libc::EFAULT),
         // A length of 0 would mean a second view of the same memory, which private memory does not have.
@@ -101,6 +107,20 @@ fn resize(call: MremapCall) -> isize {
         _ if there.len() > 1 && call.len >= call.from.len() => failed(libc::EFAULT),
         owner => kernels(call, owner == Owner::Foreign),
     }
+}
+
+/// Moves several mappings, each to its new place, as Linux does from 6.17 on. Holes stay behind.
+fn each(call: &MremapCall, there: Vec<(Range<usize>, Owner)>) -> isize {
+    if there[0].1 == Owner::Free {
+        return failed(libc::EFAULT);
+    }
+    for (part, _) in there.into_iter().filter(|(_, owner)| *owner != Owner::Free) {
+        let to = call.to + (part.start - call.from.start);
+        if resize(MremapCall { len: part.len(), from: part, to, flags: call.flags }) == -1 {
+            return -1;
+        }
+    }
+    call.to as isize
 }
 
 /// A mapping of the kernel, in the span or on its way there.
@@ -162,9 +182,28 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     if memory::map_at(Spot::Free(from.end), more, manner.protection).is_err() {
         return false;
     }
-    let locked = manner.locked && memory::pin(from.end..from.end + more).is_ok();
-    memory::note(from.end..from.end + more, move |new| *new = Manner { locked, ..manner });
+    take_manner(from.end..from.end + more, manner);
     true
+}
+
+/// Gives new memory the locks and the advice of that from which it is.
+fn take_manner(range: Range<usize>, manner: Manner) {
+    let managed = memory::manages(range.start) && memory::manages(range.end - 1);
+    let advice = [
+        (manner.dont_dump, libc::MADV_DONTDUMP),
+        (manner.dont_fork && !managed, libc::MADV_DONTFORK),
+        (manner.wipe_on_fork && !managed, libc::MADV_WIPEONFORK),
+        (manner.mergeable && !managed, libc::MADV_MERGEABLE),
+    ];
+    for (_, advice) in advice.into_iter().filter(|(given, _)| *given) {
+        pass(libc::SYS_madvise, [range.start, range.len(), advice as usize, 0, 0, 0]);
+    }
+    if managed {
+        let locked = manner.locked && memory::pin(range.clone()).is_ok();
+        memory::note(range, move |new| *new = Manner { locked, ..manner });
+    } else if manner.locked {
+        pass(libc::SYS_mlock, [range.start, range.len(), 0, 0, 0, 0]);
+    }
 }
 
 /// Readable and writable memory at the new place. Where a part of that is outside of the span, all of it is the
@@ -212,17 +251,14 @@ fn moved(call: &MremapCall, manner: Manner, to: usize) -> Result<(), c_int> {
         let _ = protect(from.start, from.len(), manner.protection);
         return Err(error);
     }
-    if memory::manages(to) && memory::manages(to + len - 1) {
-        let locked = manner.locked && memory::pin(to..to + len).is_ok();
-        memory::note(to..to + len, move |new| *new = Manner { locked, ..manner });
-    }
+    take_manner(to..to + len, manner);
     for (part, _) in guards {
         guard(to + (part.start - from.start)..to + (part.end - from.start), GUARD_INSTALL);
     }
     // The content is at the new place, so an old place that cannot be closed is no error; the kernel has it so, too.
     if call.is(libc::MREMAP_DONTUNMAP) {
         let _ = memory::map_at(Spot::Over(from.start), from.len(), manner.protection);
-        memory::note(from, move |left| *left = Manner { locked: false, ..manner });
+        take_manner(from, Manner { locked: false, ..manner });
     } else {
         let _ = pins::unmap(from);
     }

@@ -15,6 +15,7 @@ use coldframe_live::Child;
 
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
+use crate::pointers::{value, values};
 use crate::say::once;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -153,14 +154,15 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     }
 }
 
-/// What is possible under this filter (null: strict mode, which allows only reading, writing and ending).
-unsafe fn under(filter: *const libc::sock_fprog) -> Under {
+/// What is possible under this filter (`None`: strict mode, which allows only reading, writing and ending).
+fn under(filter: Option<usize>) -> Under {
     if !memory::ready() {
         return Under::All;
     }
-    // SAFETY: the program's own filter, which the kernel would read too.
-    let lines = unsafe { filter.as_ref().map(|f| std::slice::from_raw_parts(f.filter, f.len.into())) };
-    let possible = lines.map_or(Under::Nothing, |lines| judge(lines, memory::pager().options().record.is_some()));
+    let lines = |at: usize| value(at as *const libc::sock_fprog).and_then(|f| values(f.filter, f.len.into()));
+    let within = memory::pager().options().record.is_some();
+    // What cannot be read, the kernel refuses.
+    let possible = filter.map_or(Under::Nothing, |at| lines(at).map_or(Under::All, |lines| judge(&lines, within)));
     if possible == Under::Nothing {
         let what =
             "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
@@ -170,9 +172,8 @@ unsafe fn under(filter: *const libc::sock_fprog) -> Under {
 }
 
 /// Sets a filter by this call; a result of the C library's kind.
-unsafe fn set(filter: *const libc::sock_fprog, call: impl FnOnce() -> isize) -> isize {
-    // SAFETY: the caller's pointer.
-    let possible = unsafe { under(filter) };
+fn set(filter: Option<usize>, call: impl FnOnce() -> isize) -> isize {
+    let possible = under(filter);
     if possible == Under::Nothing {
         return failed(libc::EINVAL);
     }
@@ -190,19 +191,15 @@ pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     if number != libc::PR_SET_SECCOMP as usize {
         return call();
     }
-    let filter = if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
-    // SAFETY: the caller's pointer.
-    unsafe { set(filter, call) }
+    set((b == libc::SECCOMP_MODE_FILTER as usize).then_some(c), call)
 }
 
 /// seccomp, with the kind of result of the C library's `syscall`.
 pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize {
     let call = || pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0]);
     let strict = operation == libc::SECCOMP_SET_MODE_STRICT as usize;
-    let filter = if strict { std::ptr::null() } else { argument as *const libc::sock_fprog };
-    if strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0) {
-        // SAFETY: the caller's pointer.
-        return unsafe { set(filter, call) };
+    if strict || operation == libc::SECCOMP_SET_MODE_FILTER as usize {
+        return set((!strict).then_some(argument), call);
     }
     call()
 }

@@ -26,6 +26,7 @@ use crate::kernel_access::threads;
 use crate::managed::memory::{self, pager};
 use crate::managed::ranges::{failed, parts, Owner};
 use crate::managed::{gate, stacks};
+use crate::pointers::values;
 use crate::process::files;
 use crate::process::filter;
 use crate::symbols::libc_symbols::Symbol;
@@ -337,14 +338,16 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
     const LEAST: usize = 64;
     /// The deepest namespaces of process numbers (MAX_PID_NS_LEVEL).
     const DEEPEST: usize = 32;
-    let (mut own, mut numbers) = ([0u64; 16], [0u32; DEEPEST]);
-    // SAFETY: the caller's call, and its arguments, which the kernel would read as well.
+    let numbers;
+    let mut own = [0u64; 16];
+    let given = values(arguments as *const u8, len.min(size_of_val(&own))).filter(|_| len >= LEAST);
+    // SAFETY: the caller's call.
     unsafe {
-        if arguments != 0 && len >= LEAST {
-            std::ptr::copy_nonoverlapping(arguments as *const u8, own.as_mut_ptr().cast(), len.min(size_of_val(&own)));
+        if let Some(given) = &given {
+            std::ptr::copy_nonoverlapping(given.as_ptr(), own.as_mut_ptr().cast(), given.len());
         }
         let [flags, pidfd, child, parent, _, stack, _, _, chosen, count, ..] = own;
-        if arguments == 0 || len < LEAST || flags & libc::CLONE_VM as u64 != 0 {
+        if given.is_none() || flags & libc::CLONE_VM as u64 != 0 {
             if !threads::pinned_for_clone(flags as c_int, child as usize) {
                 return failed(libc::ENOMEM);
             }
@@ -354,7 +357,8 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
             return sys::answer(-(libc::ENOSYS as isize));
         }
         if memory::manages(chosen as usize) && count as usize <= DEEPEST {
-            std::ptr::copy_nonoverlapping(chosen as *const u32, numbers.as_mut_ptr(), count as usize);
+            let Some(all) = values(chosen as *const u32, count as usize) else { return failed(libc::EFAULT) };
+            numbers = all;
             own[8] = numbers.as_ptr() as u64;
         }
         let make = |flags, [pidfd, parent, child]: Words| {

@@ -13,7 +13,7 @@ use crate::sys;
 /// The name of the pagers' processes.
 const PAGER: &[u8] = b"coldframe-pager\n";
 
-fn is_pager(process: &str) -> bool {
+pub fn is_pager(process: &str) -> bool {
     let mut name = [0u8; 32];
     let path = CString::new(format!("/proc/{process}/comm")).unwrap_or_default();
     let len = sys::read_file(&path, &mut name);

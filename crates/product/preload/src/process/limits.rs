@@ -8,6 +8,7 @@ use libc::rlimit64;
 
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
+use crate::pointers::value;
 use crate::say::once;
 use crate::symbols::shim::exported;
 use crate::sys;
@@ -36,7 +37,8 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
             .is_some_and(|(all, _)| soft < least(all))
             .then_some("address space (RLIMIT_AS), of which managed memory has more"),
         libc::RLIMIT_DATA => mapped()
-            .is_some_and(|(_, data)| soft < least(data))
+            // Of the second half of managed memory, the pager opens what it comes to need.
+            .is_some_and(|(_, data)| soft < least(data + memory::span().len() as u64))
             .then_some("data (RLIMIT_DATA), of which there is as much already"),
         _ => None,
     }
@@ -45,8 +47,8 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
 /// prlimit, with the C library's kind of result. Limits of other processes are not checked.
 pub unsafe fn set(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) -> c_int {
     let own = process == 0 || process as u32 == std::process::id();
-    // SAFETY: the caller's structure, which the kernel would read as well.
-    if let (true, true, Some(limit)) = (memory::ready(), own, unsafe { new.as_ref() }) {
+    let limit = if own && memory::ready() { value(new) } else { None };
+    if let Some(limit) = limit {
         if let Some(what) = objection(resource, limit.rlim_cur) {
             once!("the program does not get its limit on the {what}");
             return failed(libc::EPERM) as c_int;

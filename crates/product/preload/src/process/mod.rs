@@ -5,3 +5,4 @@ pub mod filter;
 pub mod fork;
 pub mod kill;
 pub mod limits;
+pub mod wait;

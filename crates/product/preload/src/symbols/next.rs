@@ -46,6 +46,11 @@ functions! {
     PIDFD_GETFD = c"pidfd_getfd",
     RECVMSG = c"recvmsg",
     RECVMMSG = c"recvmmsg",
+    WAIT = c"wait",
+    WAITPID = c"waitpid",
+    WAIT3 = c"wait3",
+    WAIT4 = c"wait4",
+    WAITID = c"waitid",
 }
 
 /// Finds all of them. Later calls may come from a signal handler, where a lookup is not allowed.

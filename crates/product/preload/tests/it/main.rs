@@ -3,6 +3,7 @@
 #[macro_use]
 mod common;
 
+mod addresses;
 mod allocators;
 mod descriptors;
 mod heap;

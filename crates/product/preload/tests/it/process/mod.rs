@@ -3,4 +3,5 @@
 mod filters;
 mod fork;
 mod identity;
+mod init;
 mod limits;
