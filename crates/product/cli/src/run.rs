@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::run::child::Signals;
+use coldframe_answer::run::signals::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::Executable;

@@ -23,7 +23,7 @@ use crate::listener::Listener;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE_WITH_RUNS};
 use crate::run::by_kernel::ready;
-use crate::run::child::Signals;
+use crate::run::signals::Signals;
 use crate::run::looks::group::GroupUse;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::Way;

@@ -12,7 +12,7 @@ use crate::device::counts::{disks, moved, zrams, Disk, Traffic, Zram};
 use crate::device::sizes::ZramPlan;
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::run::child::Signals;
+use crate::run::signals::Signals;
 use crate::run::guards::guard;
 use crate::SCHEMA_VERSION;
 

@@ -29,7 +29,8 @@ use crate::listener::Listener;
 use crate::predict::not_paged::NotPaged;
 use crate::predict::stand_alone::stand_alone;
 use crate::run::awake;
-use crate::run::child::{Care, Child, Ended, Signals, Why};
+use crate::run::child::{Care, Child, Ended, Why};
+use crate::run::signals::Signals;
 use crate::run::program::{self, default_backing, line, pageable, with_pager, Executable};
 use crate::run::streams::Streams;
 

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
-use crate::run::child::{code, Care, Child, Ended, Signals, Why};
+use crate::run::child::{code, Care, Child, Ended, Why};
+use crate::run::signals::Signals;
 use crate::run::pager::Pager;
 use crate::run::program::Executable;
 

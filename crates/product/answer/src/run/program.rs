@@ -13,6 +13,7 @@ use coldframe_live::Options;
 use crate::error::AnswerError;
 use crate::run::bundle;
 use crate::run::lookup::{interpreter, library_places, resolve, sanitizer};
+use crate::run::signals::hand_down;
 
 /// The library that holds the program's heap.
 pub const PRELOAD: &str = "libcoldframe_preload.so";
@@ -166,10 +167,10 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The command as it is.
+/// The command as it is, with the signals that coldframe was started with.
 pub fn plain(command: &[OsString]) -> Command {
     let mut process = Command::new(&command[0]);
-    process.args(&command[1..]);
+    hand_down(process.args(&command[1..]));
     process
 }
 
