@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::run::signals::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::Executable;
+use coldframe_answer::run::signals::Signals;
 use coldframe_live::{Options, READ_AHEAD, READ_AHEAD_MAX};
 
 use crate::failure::Failure;

@@ -35,10 +35,10 @@ use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::by_kernel::ready;
 use crate::run::child::code;
-use crate::run::signals::Signals;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::runtime::Runtime;
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// The part of the answer's time that is kept for the recording.

@@ -27,8 +27,8 @@ use crate::predict::bits::look::{Look, Stretch};
 use crate::predict::bits::page_sample::{touch_us, Algorithms};
 use crate::predict::bits::reader::Reader;
 use crate::predict::bits::watcher::{Count, Observer, Pace, Private, Scope, Watcher, GROWTH};
-use crate::run::signals::Signals;
 use crate::run::program::default_backing;
+use crate::run::signals::Signals;
 
 /// The part of a processor that looks may take, so that watching takes at most a hundredth with its last look and the
 /// pages that it compresses. Looks at the start may take these seconds of it in advance.

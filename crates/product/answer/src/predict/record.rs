@@ -30,8 +30,8 @@ use crate::predict::not_paged::NotPaged;
 use crate::predict::stand_alone::stand_alone;
 use crate::run::awake;
 use crate::run::child::{Care, Child, Ended, Why};
-use crate::run::signals::Signals;
 use crate::run::program::{self, default_backing, line, pageable, with_pager, Executable};
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// The result of a recording.

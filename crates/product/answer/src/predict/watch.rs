@@ -18,9 +18,9 @@ use crate::predict::question::Limits;
 use crate::predict::since_start::SinceStart;
 use crate::predict::watched::{BitsQuestion, Watched};
 use crate::run::child::{code, Care, Child, Ended, Why};
-use crate::run::signals::Signals;
 use crate::run::halt;
 use crate::run::program::{line, plain};
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// Memory besides the heap that makes a process worth an answer: more than a small program's code.

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::error::AnswerError;
 use crate::run::child::{code, Care, Child, Ended, Why};
-use crate::run::signals::Signals;
 use crate::run::pager::Pager;
 use crate::run::program::Executable;
+use crate::run::signals::Signals;
 
 /// Done every few milliseconds while a program runs in a group: with the group, and the program's number.
 pub type GroupLook<'a> = dyn Fn(&Group, u32) + Sync + 'a;
