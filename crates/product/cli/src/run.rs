@@ -128,7 +128,7 @@ impl Verb<Failure> for Args {
         }
         let words = coldframe_show::run::words(&run);
         match (quiet || words.is_empty(), self.form.is_json()) {
-            (true, _) => {}
+            (true, _) => output::tell(&coldframe_show::run::killed(&run)),
             (false, true) => eprint!("{}", output::json(&run)),
             (false, false) => output::tell(&words),
         }

@@ -28,7 +28,7 @@ use crate::group::Group;
 use crate::swap::devices::{PRIORITY_MAX, PRIORITY_RUN};
 use crate::swap::SwapKind;
 use crate::KernelError;
-use coldframe_proc::{escaped, unescaped, Tree};
+use coldframe_proc::{escaped, unescaped, unmade, Tree};
 
 mod change;
 mod cleanup;
@@ -65,8 +65,8 @@ impl Guard {
     /// The process cannot be started.
     pub fn start(mut command: Command, record: Option<PathBuf>) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child =
-            started.map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {e}")))?;
+        let mut child = started
+            .map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {}", unmade(&e))))?;
         let (to, from) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
         let mut guard = Guard { command, record, child, to, from: BufReader::new(from) };
         if let Some(record) = guard.record.as_deref().map(escaped) {
@@ -190,7 +190,7 @@ impl Guard {
             _ => {
                 // An owner that goes on has no ended child of which nobody takes notice.
                 let mut child = self.child;
-                std::thread::spawn(move || child.wait());
+                let _ = std::thread::Builder::new().spawn(move || child.wait());
                 killed.is_some()
             }
         }

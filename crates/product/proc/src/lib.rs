@@ -27,7 +27,7 @@ mod tree;
 
 pub use access::{check, processor_ns};
 pub use areas::Area;
-pub use error::ProcError;
+pub use error::{unmade, ProcError};
 pub use files::{add_files, FileUse, Files};
 pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, page_in_ram, scan, touch, Advice, Place};

@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::predict::not_paged::NotPaged;
+use crate::predict::simulate::threads;
 use crate::predict::stand_alone::stand_alone;
 use crate::run::awake;
 use crate::run::child::{Care, Child, Ended, Why};
@@ -164,6 +165,7 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
         return Err(AnswerError::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
     pageable(command)?;
+    threads()?;
     let folder = folder_for(out)?;
     let stats = StatsFile::create()?;
     let files = folder.path().to_owned();
@@ -213,7 +215,13 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
 pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError> {
     let RecordedRun { folder, seconds, native_seconds, worked, ended, not_paged_kinds } = ran(order, out)?;
     let (status, processes_left) = (ended.status, alive(folder.path()));
-    let processes = read(folder.path(), status)?;
+    let processes = read(folder.path(), status).map_err(|error| match (error, ended.why, order.max_time) {
+        (AnswerError::Failed(_) | AnswerError::Unserved(_), Some(Why::Deadline), Some(time)) => AnswerError::new(
+            3,
+            format!("nothing was recorded: coldframe ended the program after {time:?}, and it had touched no heap by then; give a longer --for"),
+        ),
+        (error, ..) => error,
+    })?;
     let disk_full = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let seconds_of = |word| sum(word) as f64 / 1e9;

@@ -181,7 +181,7 @@ pub fn by_kernel(ready: Ready, order: &Order, listener: &dyn Listener) -> Result
         guards::warn(listener);
     }
     let version = ready.place.version;
-    std::thread::spawn(move || stay(&Tree::machine(), version));
+    let _ = std::thread::Builder::new().spawn(move || stay(&Tree::machine(), version));
     let guard = Mutex::new(guard()?);
     let done = inside(&ready, order, &guard, listener);
     if !guard.into_inner().unwrap_or_else(PoisonError::into_inner).end() && std::io::stderr().is_terminal() {

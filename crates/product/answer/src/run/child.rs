@@ -11,9 +11,10 @@ use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{Process, Tree};
+use coldframe_proc::{unmade, Process, Tree};
 use rustix::process::{kill_process, set_child_subreaper, wait, Pid, Signal, WaitOptions};
 
 use crate::error::AnswerError;
@@ -144,7 +145,7 @@ impl Child {
     pub fn start(mut process: Command, name: &OsStr) -> Result<Child, AnswerError> {
         adopt_orphans();
         let child = process.spawn();
-        let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
+        let failed = |error| AnswerError::new(126, format!("{} cannot be started: {}", name.display(), unmade(&error)));
         child.map(Child::adopt).map_err(failed)
     }
 
@@ -178,7 +179,7 @@ impl Child {
         let (program, mut ending) = (self.process.id(), self.ending);
         let (ends, ended) = channel::<()>();
         let status = std::thread::scope(|scope| {
-            let watching = scope.spawn(move || {
+            let watch = move || {
                 loop {
                     (care.look)();
                     if ended.recv_timeout(care.pause) != Err(RecvTimeoutError::Timeout) {
@@ -188,13 +189,18 @@ impl Child {
                 }
                 (care.look)();
                 ending
-            });
-            let status = await_end(program, care.reap);
+            };
+            let watching = Builder::new().spawn_scoped(scope, watch);
+            if watching.is_err() {
+                // Nobody would pass signals on to it, nor end it.
+                (care.others)().into_iter().chain([program]).for_each(|process| send(process, Signal::KILL));
+            }
+            let status = await_end(program, care.reap)?;
             drop(ends);
-            ending = watching.join().unwrap_or_default();
-            status
+            ending = watching?.join().unwrap_or_default();
+            Ok(status)
         });
-        let failed = |e| AnswerError::new(5, format!("cannot wait for the program: {e}"));
+        let failed = |e| AnswerError::new(5, format!("the program cannot be watched, so it is ended: {}", unmade(&e)));
         let (status, ended_at) = status.map_err(failed)?;
         ending.end_others(care);
         Ok(Ended { status, why: ending.why, ended_at })

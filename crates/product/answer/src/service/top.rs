@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
-use crate::run::program::line;
+use crate::run::program::{line, proc_is_mounted};
 
 /// A look at a run.
 #[derive(Serialize, JsonSchema)]
@@ -36,6 +36,7 @@ pub struct Paged {
 impl Paged {
     /// The run of this process, by its number or name; or all runs.
     pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
+        proc_is_mounted()?;
         let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
         let Some(name) = name else {
             // Another user's file of that name, or a pager that has not started, is in nobody's way.

@@ -330,7 +330,8 @@ impl Parked {
             }
             done();
         };
-        self.fetching = Some((stop, std::thread::spawn(work)));
+        // Without a thread they come in when they are needed.
+        self.fetching = std::thread::Builder::new().spawn(work).ok().map(|thread| (stop, thread));
     }
 
     fn cancel_fetch(&mut self) {
