@@ -155,7 +155,9 @@ fn handle(signal: c_int) -> io::Result<()> {
     let done = unsafe {
         let mut action: libc::sigaction = zeroed();
         action.sa_sigaction = arrived as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // One at a time: the frames of many take more than a small stack has.
+        action.sa_mask = set(u64::MAX);
         libc::sigaction(signal, &action, null_mut())
     };
     if done == 0 {

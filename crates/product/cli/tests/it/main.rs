@@ -11,4 +11,5 @@ mod page;
 mod processes;
 mod programs;
 mod run;
+mod signals;
 mod streams;
