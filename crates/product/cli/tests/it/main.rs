@@ -6,6 +6,7 @@ mod common;
 
 mod deb;
 mod documents;
+mod others;
 mod outputs;
 mod page;
 mod processes;
