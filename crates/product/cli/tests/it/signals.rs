@@ -14,6 +14,7 @@ use crate::common::{coldframe, folder_with, place, ready};
 const COUNTER: &str = r#"
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 static volatile sig_atomic_t came[65];
 static void count(int signal) { came[signal]++; }
@@ -21,6 +22,8 @@ int main(void) {
     struct sigaction action = { .sa_handler = count };
     for (int i = 1; i < 65; i++)
         if (i != SIGKILL && i != SIGSTOP && i != SIGCHLD && i != SIGSEGV && i != SIGTSTP) sigaction(i, &action, 0);
+    volatile char *all = malloc(4 << 20); // worth a recording
+    for (int i = 0; i < 4 << 20; i += 512) all[i] = 1;
     puts("ready"); fflush(stdout);
     while (!came[64]) usleep(1000);
     for (int i = 1; i < 65; i++) if (came[i]) printf("%d:%d ", i, came[i]);
