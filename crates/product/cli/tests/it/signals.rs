@@ -142,10 +142,12 @@ fn signals_that_are_ignored_or_blocked_at_the_start_are_so_in_the_program() {
         });
         let (text, errors) = (stdout(&output), stderr(&output));
         assert_eq!(text.lines().count(), 2, "{way:?}: {text}{errors}");
-        text
+        // 32 and 33 are the C library's own, for programs with threads.
+        let set = |line: &str| u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap() & !(3 << 31);
+        text.lines().map(set).collect::<Vec<_>>()
     };
     let plain = signals(&[]);
-    assert!(plain.contains("SigIgn:\t0000000000015207"), "{plain}");
+    assert!(plain[0] & 0x6800 == 0x6800 && plain[1] & 0x15207 == 0x15207, "{plain:x?}");
     for way in ways() {
         assert_eq!(signals(&[&[env!("CARGO_BIN_EXE_coldframe")], &way[..]].concat()), plain, "{way:?}");
     }
