@@ -28,7 +28,7 @@ use crate::group::Group;
 use crate::swap::devices::{PRIORITY_MAX, PRIORITY_RUN};
 use crate::swap::SwapKind;
 use crate::KernelError;
-use coldframe_proc::{escaped, unescaped, unmade, Tree};
+use coldframe_proc::{escaped, printable, unescaped, unmade, Tree};
 
 mod change;
 mod cleanup;
@@ -224,8 +224,8 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> (Vec<S
     for line in input.lines() {
         let Ok(line) = line else { break };
         let reply = match make(tree, &line, &mut cleanups) {
-            Ok(made) => format!("ok\t{made}\n"),
-            Err(why) => format!("no\t{}\n", why.replace('\n', " ")),
+            Ok(made) => format!("ok\t{}\n", printable(&made)),
+            Err(why) => format!("no\t{}\n", printable(&why)),
         };
         if output.write_all(reply.as_bytes()).and_then(|()| output.flush()).is_err() {
             break;

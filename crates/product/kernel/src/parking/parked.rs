@@ -259,7 +259,7 @@ impl Parked {
         let freezer = self.target.freezer();
         self.stopped.clear();
         if let Some(file) = &freezer {
-            guard.ask(&["freeze", &escaped(&file)])?;
+            guard.ask(&["freeze", &escaped(file)])?;
         }
         let until = Instant::now() + PATIENCE;
         loop {
