@@ -33,7 +33,8 @@ impl SwapArea {
 
     /// The name of the device of compressed RAM, as `zram0`; `None`: it is none.
     pub fn zram(&self) -> Option<&str> {
-        self.path.to_str()?.strip_prefix("/dev/").filter(|name| name.starts_with("zram"))
+        let path = self.path.to_str().filter(|path| path.starts_with("/dev/zram"))?;
+        path.strip_prefix("/dev/")
     }
 
     /// Its path, as it can be shown.

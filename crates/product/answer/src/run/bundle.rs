@@ -2,7 +2,8 @@
 //! within the program itself.
 //!
 //! `cargo install` only installs programs. So a program built by it contains the libraries, and writes the one that
-//! is needed to the user's cache folder, in which no other user can replace it. An existing file must have the same bytes; otherwise it is written again.
+//! is needed to the user's cache folder, in which no other user can replace it. An existing file must have the same
+//! bytes; otherwise it is written again.
 
 use std::path::{Path, PathBuf};
 

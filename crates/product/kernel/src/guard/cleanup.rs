@@ -45,7 +45,8 @@ pub(crate) fn folder(path: &Path, cleanups: &mut Cleanups) -> Result<String, Str
     Ok(String::new())
 }
 
-/// Records the contents of a file before the first change of any guard that lives. A file that is gone at the end (its group has ended) is not restored.
+/// Records the contents of a file before the first change of any guard that lives. A file that is gone at the end (its
+/// group has ended) is not restored.
 pub(crate) fn keep(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
     if cleanups.list.iter().any(|it| matches!(it, Cleanup::Value(kept, _) if kept == path)) {
         return Ok(String::new());

@@ -48,7 +48,7 @@ impl StatsFile {
         let found = fs::open(path, fs::OFlags::PATH | fs::OFlags::CLOEXEC, fs::Mode::empty());
         let found = found.map_err(|e| refuse(e.to_string()))?;
         let regular = fs::fstat(&found).is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode).is_file());
-        let fd = regular.then(|| again(found.as_raw_fd(), false)).transpose().map_err(|e| refuse(e.to_string()))?;
+        let fd = if regular { again(found.as_raw_fd(), false).ok() } else { None };
         let Some(fd) = fd.filter(|fd| is_open(fd.as_raw_fd())) else {
             return Err(refuse("is no statistics of this version of coldframe".to_string()));
         };

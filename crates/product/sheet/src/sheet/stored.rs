@@ -1,8 +1,8 @@
 //! The sheet of this machine, as `coldframe doctor --calibrate` wrote it. It is in the user's cache folder; or in a
 //! folder of the user among the temporary files; or, if neither can be written, only in this process's memory.
 //!
-//! Root may have another user's HOME (`sudo -E`, `su -m`). That user could put a link or a file of their own in the place
-//! of any file there, so a folder is used only if nobody but root and this user can move or fill it.
+//! Root may have another user's HOME (`sudo -E`, `su -m`). That user could put a link or a file of their own in the
+//! place of any file there, so a folder is used only if nobody but root and this user can move or fill it.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
@@ -83,14 +83,14 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Folders for the sheet, the best first.
 fn folders() -> Vec<PathBuf> {
-    let Some(own) = user() else { return Vec::new() };
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
-    let roots = (own == 0).then(|| PathBuf::from("/var/cache"));
-    let mut all: Vec<PathBuf> = cache.into_iter().chain(roots).map(|folder| folder.join("coldframe")).collect();
-    all.push(of("TMPDIR").unwrap_or("/tmp".into()).join(format!("coldframe-{own}")));
-    all.retain(|folder| is_own(folder, own));
-    all
+    let Some(user) = user() else { return Vec::new() };
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    let roots = (user == 0).then(|| PathBuf::from("/var/cache"));
+    let mut folders: Vec<PathBuf> = cache.into_iter().chain(roots).map(|folder| folder.join("coldframe")).collect();
+    folders.push(variable("TMPDIR").unwrap_or("/tmp".into()).join(format!("coldframe-{user}")));
+    folders.retain(|folder| is_own(folder, user));
+    folders
 }
 
 /// The user of this process.
@@ -102,8 +102,8 @@ fn user() -> Option<u32> {
 /// in the last one that is.
 fn is_own(folder: &Path, user: u32) -> bool {
     let Ok(whole) = std::path::absolute(folder) else { return false };
-    let there = whole.ancestors().find(|folder| folder.symlink_metadata().is_ok());
-    let Some(real) = there.and_then(|folder| folder.canonicalize().ok()) else { return false };
+    let nearest = whole.ancestors().find(|folder| folder.symlink_metadata().is_ok());
+    let Some(real) = nearest.and_then(|folder| folder.canonicalize().ok()) else { return false };
     // In a namespace of users, root of the machine has another number.
     let root = Path::new("/").metadata().map_or(0, |root| root.uid());
     let safe = |folder: &Path| {
@@ -111,7 +111,7 @@ fn is_own(folder: &Path, user: u32) -> bool {
             it.is_dir() && [0, root, user].contains(&it.uid()) && (it.mode() & 0o002 == 0 || it.mode() & 0o1000 != 0)
         })
     };
-    let last = real.metadata().is_ok_and(|it| there != Some(&*whole) || it.uid() == user && it.mode() & 0o002 == 0);
+    let last = real.metadata().is_ok_and(|it| nearest != Some(&*whole) || it.uid() == user && it.mode() & 0o002 == 0);
     last && real.ancestors().all(safe)
 }
 
