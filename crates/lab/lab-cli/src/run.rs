@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::run::child::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order, PagedRun};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::{default_backing, Executable};
+use coldframe_answer::run::signals::Signals;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_plots::priced::Price;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::run::child::Signals;
 use coldframe_answer::run::paged::{run as run_program, Order};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::Executable;
+use coldframe_answer::run::signals::Signals;
 use coldframe_live::{Options, READ_AHEAD, READ_AHEAD_MAX};
 
 use crate::failure::Failure;
@@ -128,7 +128,7 @@ impl Verb<Failure> for Args {
         }
         let words = coldframe_show::run::words(&run);
         match (quiet || words.is_empty(), self.form.is_json()) {
-            (true, _) => {}
+            (true, _) => output::tell(&coldframe_show::run::killed(&run)),
             (false, true) => eprint!("{}", output::json(&run)),
             (false, false) => output::tell(&words),
         }

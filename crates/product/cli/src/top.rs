@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::run::child::Signals;
 use coldframe_answer::run::paged::Snapshot;
+use coldframe_answer::run::signals::Signals;
 use coldframe_answer::service::top::{Paged, Top};
 use coldframe_show::top;
 

@@ -10,7 +10,9 @@
 //! If the guard is killed, its owner has another one do that at its end, by the first one's record (`record`). If
 //! both are killed, the next command names what is left ([`crate::left_behind`]).
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,7 +28,7 @@ use crate::group::Group;
 use crate::swap::devices::{PRIORITY_MAX, PRIORITY_RUN};
 use crate::swap::SwapKind;
 use crate::KernelError;
-use coldframe_proc::Tree;
+use coldframe_proc::{escaped, printable, unescaped, unmade, Tree};
 
 mod change;
 mod cleanup;
@@ -40,6 +42,8 @@ use cleanup::{folder, freeze, keep, stop, Cleanups};
 use record::Record;
 use undo::{Rest, DONE};
 
+/// The file with the controllers that a group's children have.
+const CONTROLLERS: &str = "cgroup.subtree_control";
 /// How long the end waits for the guard. A group with processes takes longer, and the guard continues alone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -61,11 +65,11 @@ impl Guard {
     /// The process cannot be started.
     pub fn start(mut command: Command, record: Option<PathBuf>) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child =
-            started.map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {e}")))?;
+        let mut child = started
+            .map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {}", unmade(&e))))?;
         let (to, from) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
         let mut guard = Guard { command, record, child, to, from: BufReader::new(from) };
-        if let Some(record) = guard.record.as_ref().map(|record| record.display().to_string()) {
+        if let Some(record) = guard.record.as_deref().map(escaped) {
             // Without a record it reverts its changes, too, unless it is killed.
             let _ = guard.ask(&["record", &record]);
         }
@@ -77,17 +81,19 @@ impl Guard {
     /// # Errors
     /// The kernel refuses to make the group, or the guard has ended.
     pub fn group(&mut self, place: &Place, name: &str, swaps: bool) -> Result<Group, KernelError> {
-        if place.enable {
-            self.ask(&["enable", &place.parent.display().to_string()])?;
-        }
+        match place.enable {
+            true => self.ask(&["enable", &escaped(&place.parent)])?,
+            // Another guard may have enabled it, and would disable it at its end.
+            false => self.ask(&["share", &escaped(&place.parent.join(CONTROLLERS))])?,
+        };
         let path = place.parent.join(name);
-        self.ask(&["group", &path.display().to_string()])?;
+        self.ask(&["group", &escaped(&path)])?;
         let pressure = place.pressure.as_ref().map(|parent| parent.join(name));
         if let Some(pressure) = &pressure {
-            self.ask(&["group", &pressure.display().to_string()])?;
+            self.ask(&["group", &escaped(pressure)])?;
         }
         // Without pinned pages the program may be killed; it can run all the same.
-        let _ = swaps.then(|| self.ask(&["pin", &path.display().to_string()]));
+        let _ = swaps.then(|| self.ask(&["pin", &escaped(&path)]));
         Ok(Group::new(place.version, path, pressure))
     }
 
@@ -103,7 +109,7 @@ impl Guard {
             SwapKind::Zswap(_) => "zswap",
         };
         let path = kind.file().unwrap_or(Path::new(""));
-        self.ask(&[verb, &size.to_string(), &path.display().to_string()])
+        self.ask(&[verb, &size.to_string(), &escaped(path)])
     }
 
     /// Makes a swap file of this size, which is used before all other swap. Meanwhile the processes of the group stand
@@ -113,8 +119,8 @@ impl Guard {
     /// As for [`Guard::swap`].
     pub fn disk(&mut self, group: &Group, path: &Path, size: u64) -> Result<String, KernelError> {
         let freezer = group.freezer();
-        let _ = freezer.as_ref().map(|file| self.ask(&["freeze", &file.display().to_string()]));
-        let made = self.ask(&["disk", &size.to_string(), &path.display().to_string()]);
+        let _ = freezer.as_ref().map(|file| self.ask(&["freeze", &escaped(file)]));
+        let made = self.ask(&["disk", &size.to_string(), &escaped(path)]);
         // If this fails, the guard does it at its end.
         let _ = freezer.map(|file| write(&file, "0"));
         made
@@ -134,7 +140,7 @@ impl Guard {
     /// # Errors
     /// The file cannot be read or written, or the guard has ended.
     pub fn set(&mut self, file: &Path, value: &str) -> Result<(), KernelError> {
-        self.ask(&["set", value, &file.display().to_string()]).map(drop)
+        self.ask(&["set", value, &escaped(file)]).map(drop)
     }
 
     /// Records the limit of an existing group, and restores it at the end.
@@ -145,11 +151,11 @@ impl Guard {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
         // What is recorded last is restored first: once the limit is restored, the group's processes continue.
         for file in [Some(oom).filter(|_| group.version() == Version::One), Some(limit)].into_iter().flatten() {
-            self.ask(&["keep", &file.display().to_string()])?;
+            self.ask(&["keep", &escaped(&file)])?;
         }
         if group.version() == Version::One {
             // As for a new group; without pinned pages the squeeze ends sooner.
-            let _ = self.ask(&["pin", &group.folder().display().to_string()]);
+            let _ = self.ask(&["pin", &escaped(group.folder())]);
         }
         Ok(())
     }
@@ -184,7 +190,7 @@ impl Guard {
             _ => {
                 // An owner that goes on has no ended child of which nobody takes notice.
                 let mut child = self.child;
-                std::thread::spawn(move || child.wait());
+                let _ = std::thread::Builder::new().spawn(move || child.wait());
                 killed.is_some()
             }
         }
@@ -218,8 +224,8 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> (Vec<S
     for line in input.lines() {
         let Ok(line) = line else { break };
         let reply = match make(tree, &line, &mut cleanups) {
-            Ok(made) => format!("ok\t{made}\n"),
-            Err(why) => format!("no\t{}\n", why.replace('\n', " ")),
+            Ok(made) => format!("ok\t{}\n", printable(&made)),
+            Err(why) => format!("no\t{}\n", printable(&why)),
         };
         if output.write_all(reply.as_bytes()).and_then(|()| output.flush()).is_err() {
             break;
@@ -230,9 +236,9 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> (Vec<S
 
 fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
-    let path = Path::new(rest);
-    let (size, file) = rest.split_once('\t').unwrap_or_default();
-    let (size, file) = (size.parse().unwrap_or(0), Path::new(file));
+    let path = |word: &str| PathBuf::from(OsString::from_vec(unescaped(word.as_bytes())));
+    let (first, second) = rest.split_once('\t').unwrap_or_default();
+    let (size, file, path) = (first.parse().unwrap_or(0), &*path(second), &*path(rest));
     match verb {
         "record" => {
             let (record, changes) = Record::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -242,14 +248,14 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
         "group" => folder(path, cleanups),
         "pin" => pin::pin(tree, path, cleanups),
         "keep" => keep(path, cleanups),
+        "share" if cleanups.another(path).is_some() => keep(path, cleanups),
+        "share" => Ok(String::new()),
         "freeze" => freeze(path, cleanups),
         "stop" => stop(rest, cleanups),
         "zram" => swap::zram(tree, size, &file.to_string_lossy(), cleanups),
         "set" => {
-            let (value, path) = rest.split_once('\t').unwrap_or_default();
-            let path = Path::new(path);
-            keep(path, cleanups)?;
-            write(path, value).map(|()| String::new()).map_err(|e| format!("{}: {e}", path.display()))
+            keep(file, cleanups)?;
+            write(file, first).map(|()| String::new()).map_err(|e| format!("{}: {e}", file.display()))
         }
         "file" => swap::file(file, size, PRIORITY_RUN, cleanups),
         "disk" => swap::file(file, size, PRIORITY_MAX, cleanups),
@@ -258,7 +264,7 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
             swap::file(file, size, PRIORITY_RUN, cleanups)
         }
         "enable" => {
-            let file = path.join("cgroup.subtree_control");
+            let file = path.join(CONTROLLERS);
             keep(&file, cleanups)?;
             write(&file, "+memory")
                 .map(|()| String::new())

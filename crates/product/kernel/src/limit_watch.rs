@@ -10,7 +10,7 @@ use crate::group::processes::delay_ticks;
 use crate::group::Group;
 use crate::swap::{Pool, SwapSpace};
 use crate::KernelError;
-use coldframe_proc::Tree;
+use coldframe_proc::{unmade, Tree};
 
 mod budget;
 
@@ -84,7 +84,7 @@ impl LimitWatch {
             delays: BTreeMap::new(),
             signs: signs.clone(),
         };
-        let thread = std::thread::spawn(move || {
+        let watch = move || {
             let (mut looks, mut pause) = (0u32, FIRST);
             while !looker.signs.ended.load(Relaxed) {
                 std::thread::park_timeout(if looks < 8 { FIRST } else { pause });
@@ -92,7 +92,10 @@ impl LimitWatch {
                 pause = looker.look(looks.is_power_of_two() || looks.is_multiple_of(RARELY));
             }
             looker.end()
-        });
+        };
+        let thread = std::thread::Builder::new().spawn(watch);
+        let thread =
+            thread.map_err(|e| KernelError::Refused(format!("the limit cannot be watched: {}", unmade(&e))))?;
         Ok(LimitWatch { signs, thread })
     }
 

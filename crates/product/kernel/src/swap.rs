@@ -154,7 +154,7 @@ pub struct Pool {
 impl SwapSpace {
     /// All swap that is on now.
     pub fn on(tree: &Tree, version: Version) -> SwapSpace {
-        SwapSpace::named(tree, version, Swaps::read(tree).0.into_iter().map(|area| area.name).collect())
+        SwapSpace::named(tree, version, Swaps::read(tree).0.iter().map(SwapArea::name).collect())
     }
 
     /// A swap that was made for the run. The kernel uses it before all others.
@@ -192,8 +192,7 @@ impl SwapSpace {
 
     /// The zram devices that are swapped to now: pages of a run may lie on that of another one.
     fn zrams(&self) -> Vec<String> {
-        let areas = self.tree.swap_areas().into_iter().filter(SwapArea::is_zram);
-        areas.filter_map(|area| Some(area.name.strip_prefix("/dev/")?.to_string())).collect()
+        self.tree.swap_areas().iter().filter_map(|area| area.zram().map(String::from)).collect()
     }
 
     /// The compressed pages that no cgroup is charged for. The first number of `mm_stat` is the bytes of a zram

@@ -46,6 +46,16 @@ pub enum ProcError {
     Huge { pid: u32, percent: f64 },
 }
 
+/// Why a process or a thread cannot be made, with the remedy if there are too many.
+pub fn unmade(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            format!("{error}; allow more processes and threads (`ulimit -u`, pids.max of the cgroup)")
+        }
+        _ => error.to_string(),
+    }
+}
+
 impl ProcError {
     /// The exit code: 2 for a process that cannot be meant, 4 if something is not allowed here.
     pub fn code(&self) -> u8 {

@@ -27,13 +27,13 @@ mod tree;
 
 pub use access::{check, processor_ns};
 pub use areas::Area;
-pub use error::ProcError;
+pub use error::{unmade, ProcError};
 pub use files::{add_files, FileUse, Files};
 pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, page_in_ram, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, References, Stat};
 pub use rest::Rest;
-pub use text::{field, text};
+pub use text::{escaped, field, printable, text, unescaped};
 pub use tree::{Mount, SwapArea, Tree};
 
 /// Bytes of a page.

@@ -172,7 +172,10 @@ pub fn touch(pid: u32, pages: &[u64], threads: usize, stop: &(dyn Fn() -> bool +
         Ok(())
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(batches.len())).map(|_| scope.spawn(work)).collect();
+        let made = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads.min(batches.len())).map_while(made).collect();
+        // This thread is one of them, and the only one where no more can be made.
+        work()?;
         workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
     })
 }

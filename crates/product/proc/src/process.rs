@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::text::{field, numbers_in, text};
+use crate::text::{field, numbers_in, printable, text};
 
 /// A process by its number, whether it is there or not.
 #[derive(Debug, Clone)]
@@ -155,12 +155,12 @@ impl Process {
         peak.saturating_sub(files + shared)
     }
 
-    /// The name of its program.
+    /// The name of its program, as it can be shown.
     pub fn name(&self) -> String {
-        text(&self.file("comm"))
+        printable(&text(&self.file("comm")))
     }
 
-    /// Its program and arguments.
+    /// Its program and arguments, of any characters.
     pub fn command_line(&self) -> Vec<String> {
         let bytes = read(self.file("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim_end_matches('\0').split('\0').map(String::from).collect()

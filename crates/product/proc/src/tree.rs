@@ -1,10 +1,12 @@
 //! The kernel's files, below one folder: `/`, or a folder of a test. And what they say about the machine as a whole.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::ProcError;
 use crate::process::Process;
-use crate::text::{field, numbers_in, text};
+use crate::text::{field, numbers_in, printable, text, unescaped};
 
 /// The folder that holds `proc`, `sys` and `dev`.
 #[derive(Debug, Clone)]
@@ -13,8 +15,8 @@ pub struct Tree(PathBuf);
 /// A line of `/proc/swaps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwapArea {
-    /// Its device or file. A space is written as `\040`.
-    pub name: String,
+    /// Its device or file.
+    pub path: PathBuf,
     /// Bytes.
     pub size: u64,
     /// Bytes in use.
@@ -26,7 +28,18 @@ pub struct SwapArea {
 impl SwapArea {
     /// Whether it is compressed RAM.
     pub fn is_zram(&self) -> bool {
-        self.name.starts_with("/dev/zram")
+        self.zram().is_some()
+    }
+
+    /// The name of the device of compressed RAM, as `zram0`; `None`: it is none.
+    pub fn zram(&self) -> Option<&str> {
+        let path = self.path.to_str().filter(|path| path.starts_with("/dev/zram"))?;
+        path.strip_prefix("/dev/")
+    }
+
+    /// Its path, as it can be shown.
+    pub fn name(&self) -> String {
+        printable(&self.path.to_string_lossy())
     }
 }
 
@@ -92,7 +105,7 @@ impl Tree {
             let descendants = self.process(pid).with_descendants();
             pids.retain(|other| *other == pid || !descendants.contains(other));
         }
-        let line = |pid: &u32| format!("{pid} ({})", self.process(*pid).command_line().join(" "));
+        let line = |pid: &u32| format!("{pid} ({})", printable(&self.process(*pid).command_line().join(" ")));
         match pids[..] {
             [pid] => Ok(pid),
             [] => Err(ProcError::Unnamed(name.into())),
@@ -113,7 +126,7 @@ impl Tree {
 
     /// The swap that is on.
     pub fn swap_areas(&self) -> Vec<SwapArea> {
-        swap_areas(&self.text("/proc/swaps"))
+        swap_areas(&std::fs::read(self.path("/proc/swaps")).unwrap_or_default())
     }
 
     /// What is mounted for this process.
@@ -149,14 +162,15 @@ impl Tree {
 }
 
 /// `NAME TYPE SIZE USED PRIORITY`, in KiB, after a line of heads.
-fn swap_areas(text: &str) -> Vec<SwapArea> {
-    let area = |line: &str| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let kib = |column: usize| words.get(column)?.parse::<u64>().ok();
-        let priority = words.get(4).and_then(|word| word.parse().ok()).unwrap_or(0);
-        Some(SwapArea { name: words.first()?.to_string(), size: kib(2)? * 1024, used: kib(3)? * 1024, priority })
+fn swap_areas(text: &[u8]) -> Vec<SwapArea> {
+    let area = |line: &[u8]| {
+        let words: Vec<_> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+        let number = |column: usize| std::str::from_utf8(words.get(column)?).ok()?.parse::<i64>().ok();
+        let bytes = |column| Some(u64::try_from(number(column)?).ok()? * 1024);
+        let path = OsString::from_vec(unescaped(words.first()?)).into();
+        Some(SwapArea { path, size: bytes(2)?, used: bytes(3)?, priority: number(4).unwrap_or(0) })
     };
-    text.lines().skip(1).filter_map(area).collect()
+    text.split(|byte| *byte == b'\n').skip(1).filter_map(area).collect()
 }
 
 /// `DEVICE FOLDER TYPE OPTION,OPTION 0 0`.
@@ -195,11 +209,15 @@ mod tests {
     fn swap_areas_have_sizes_and_priorities_and_a_short_line_is_none() {
         let text = "Filename Type Size Used Priority\n/dev/vda2 partition 1000 8 -2\n/dev/zram0 partition 20 4 \
                     100\nnonsense\n";
-        let all = swap_areas(text);
-        let area = SwapArea { name: "/dev/vda2".into(), size: 1000 << 10, used: 8 << 10, priority: -2 };
+        let all = swap_areas(text.as_bytes());
+        let area = SwapArea { path: "/dev/vda2".into(), size: 1000 << 10, used: 8 << 10, priority: -2 };
         assert_eq!((&all[0], all.len()), (&area, 2));
         assert!(all[1].is_zram() && !area.is_zram());
-        assert_eq!(swap_areas(""), []);
+        assert_eq!(swap_areas(b""), []);
+        // A tab, a space, a newline, a backslash, and a byte that is no UTF-8.
+        let named = swap_areas(b"Filename\n/a\\011b\\040c\\012d\\134e\xff file 20 4 -2\n").remove(0);
+        assert_eq!(named.path, PathBuf::from(OsString::from_vec(b"/a\tb c\nd\\e\xff".to_vec())));
+        assert_eq!(named.name(), "/a?b c?d\\e\u{fffd}");
     }
 
     #[test]

@@ -9,9 +9,20 @@ use crate::table::styled;
 /// The statistics of a run; empty if no pager has started.
 pub fn words(run: &PagedRun) -> String {
     match run {
-        PagedRun::Pager(run) if !run.started => String::new(),
-        PagedRun::Pager(run) => nothing_came(run) + &by_pager(run) + &disk(run),
+        PagedRun::Pager(pager) if !pager.started => killed(run),
+        PagedRun::Pager(pager) => nothing_came(pager) + &by_pager(pager) + &disk(pager) + &killed(run),
         PagedRun::Kernel(run) => by_kernel(run),
+    }
+}
+
+/// Whether the kernel has killed something of a run, which `--quiet` does not drop; empty: no.
+pub fn killed(run: &PagedRun) -> String {
+    match run {
+        PagedRun::Pager(run) if run.killed => {
+            "the kernel has killed the program: no memory on this machine or in its container; give less --ram\n".into()
+        }
+        PagedRun::Pager(_) => String::new(),
+        PagedRun::Kernel(run) => killed_in_group(run.counts.killed),
     }
 }
 
@@ -154,12 +165,16 @@ fn by_kernel(run: &KernelRun) -> String {
         human_size(counts.swap_out_bytes),
         human_size(counts.swap_in_bytes),
         waited(&run.stall),
-        match counts.killed {
-            0 => String::new(),
-            n => format!("the kernel has killed {n} of its processes: no memory; give more --ram, or more swap\n"),
-        },
+        killed_in_group(counts.killed),
         run.program.seconds,
     )
+}
+
+fn killed_in_group(processes: u64) -> String {
+    match processes {
+        0 => String::new(),
+        n => format!("the kernel has killed {n} of its processes: no memory; give more --ram, or more swap\n"),
+    }
 }
 
 fn waited(stall: &Stall) -> String {

@@ -57,9 +57,29 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>, first: usize, inden
     " ".repeat(first) + &lines.iter().map(line).collect::<Vec<_>>().join(&format!(" \\\n{}", " ".repeat(indent)))
 }
 
+/// Text as a terminal may get it: names and paths in it can be another user's. Of what a terminal obeys, ends of lines,
+/// tabs and our own styles are left.
+pub fn shown(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let style = rest.strip_prefix("\x1b[").and_then(|style| {
+            let end = style.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            style[end..].starts_with('m').then_some(end + 3)
+        });
+        match style {
+            Some(len) => out += &rest[..len],
+            None if c.is_control() && !matches!(c, '\n' | '\t') => out.push('?'),
+            None => out.push(c),
+        }
+        rest = &rest[style.unwrap_or(c.len_utf8())..];
+    }
+    out
+}
+
 /// Wraps lines of words that are longer than `width` columns; continuation lines are indented by two columns. Lines
 /// of a table or a drawing are not changed, and neither is a word that is longer than a line.
 pub fn folded(text: &str, width: usize) -> String {
+    let text = &shown(text);
     let drawn = |c| ('\u{2500}'..'\u{2600}').contains(&c) || ('\u{2800}'..'\u{2900}').contains(&c);
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -79,6 +99,12 @@ pub fn folded(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_control_characters_but_our_own_styles() {
+        assert_eq!(shown("\x1b[1;31mä\x1b[0m\n\ta\x1b]0;x\x07\x1b[2J\r\u{9b}"), "\x1b[1;31mä\x1b[0m\n\ta?]0;x??[2J??");
+        assert_eq!(folded("\x1b", 12), "?");
+    }
 
     #[test]
     fn words_go_on_in_the_next_line_and_tables_do_not() {

@@ -32,7 +32,7 @@ impl Line {
     pub fn new(quiet: bool) -> Line {
         let (work, began) = (Arc::<Mutex<Work>>::default(), Instant::now());
         let shared = Arc::clone(&work);
-        let drawing = (!quiet && std::io::stderr().is_terminal()).then(|| {
+        let drawing = (!quiet && std::io::stderr().is_terminal()).then(|| -> Option<_> {
             let (end, ended) = channel();
             let draw = move || {
                 let (bar, mut wait) = (ProgressBar::new(1), PATIENCE);
@@ -42,9 +42,9 @@ impl Line {
                 }
                 bar.finish_and_clear();
             };
-            (end, std::thread::spawn(draw))
+            Some((end, std::thread::Builder::new().spawn(draw).ok()?))
         });
-        Line { work, drawing }
+        Line { work, drawing: drawing.flatten() }
     }
 
     /// Shows `done` of `total`, which may not be known, and a few words.

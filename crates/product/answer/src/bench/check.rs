@@ -23,10 +23,10 @@ use crate::listener::Listener;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE_WITH_RUNS};
 use crate::run::by_kernel::ready;
-use crate::run::child::Signals;
 use crate::run::looks::group::GroupUse;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::Way;
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// Runs and recordings of a baseline, and of a check that is about to say no.

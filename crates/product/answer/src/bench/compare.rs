@@ -18,9 +18,9 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::predict::curve::round_limit;
 use crate::run::by_kernel::ready;
-use crate::run::child::Signals;
 use crate::run::program::{default_backing, pageable, Executable};
 use crate::run::runs::{Run, Runs, Way, NO_SWAP};
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 use crate::SCHEMA_VERSION;
 

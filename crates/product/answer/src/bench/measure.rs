@@ -34,10 +34,11 @@ use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, RecordOrder, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::by_kernel::ready;
-use crate::run::child::{code, Signals};
+use crate::run::child::code;
 use crate::run::program::{line, pageable, Executable};
 use crate::run::runs::{Run, Runs};
 use crate::run::runtime::Runtime;
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// The part of the answer's time that is kept for the recording.

@@ -23,13 +23,14 @@ use crate::error::AnswerError;
 use crate::listener::Silent;
 use crate::predict::bits::file_looks::FileLooks;
 use crate::run::by_kernel::ready_here;
-use crate::run::child::{below_since, Care, Child, Signals, Why, GRACE};
+use crate::run::child::{below_since, Care, Child, Why, GRACE};
 use crate::run::looks::group::GroupLooks;
 use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::paged::{run, PagedRun};
 use crate::run::pager::Pager;
 use crate::run::program::{default_backing, is_root, pageable, plain, Executable};
 use crate::run::runs::{By, Run, Way};
+use crate::run::signals::Signals;
 use crate::run::streams::{Output, Streams};
 
 /// The time between two looks at the RAM of a program that runs alone: one takes 20 us.

@@ -82,9 +82,8 @@ pub struct Zram {
 
 /// All compressed devices that have data.
 pub(crate) fn zrams(tree: &Tree) -> Vec<Zram> {
-    let swaps = tree.swap_areas().into_iter().filter(|area| area.is_zram());
-    let zram = |path: String| {
-        let name = path.trim_start_matches("/dev/").to_string();
+    let zram = |name: &str| {
+        let name = name.to_string();
         let folder = format!("/sys/block/{name}");
         let stat = tree.text(format!("{folder}/mm_stat"));
         let number = |word| stat.split_whitespace().nth(word).and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -93,7 +92,7 @@ pub(crate) fn zrams(tree: &Tree) -> Vec<Zram> {
         let algorithm = algorithms.split(['[', ']']).nth(1).unwrap_or(&algorithms).to_string();
         Zram { name, algorithm, data_bytes: number(0), ram_bytes: number(2) }
     };
-    swaps.map(|area| zram(area.name)).collect()
+    tree.swap_areas().iter().filter_map(|area| area.zram()).map(zram).collect()
 }
 
 /// A disk.

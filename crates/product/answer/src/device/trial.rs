@@ -12,8 +12,8 @@ use crate::device::counts::{disks, moved, zrams, Disk, Traffic, Zram};
 use crate::device::sizes::ZramPlan;
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::run::child::Signals;
 use crate::run::guards::guard;
+use crate::run::signals::Signals;
 use crate::SCHEMA_VERSION;
 
 const TICK: Duration = Duration::from_millis(100);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coldframe_kernel::{group_of, Group};
-use coldframe_proc::{page_in_ram, Mapping, Process, Tree};
+use coldframe_proc::{page_in_ram, printable, Mapping, Process, Tree};
 use coldframe_sheet::quantity::human_size;
 use fastrand::Rng;
 
@@ -27,8 +27,8 @@ use crate::predict::bits::look::{Look, Stretch};
 use crate::predict::bits::page_sample::{touch_us, Algorithms};
 use crate::predict::bits::reader::Reader;
 use crate::predict::bits::watcher::{Count, Observer, Pace, Private, Scope, Watcher, GROWTH};
-use crate::run::child::Signals;
 use crate::run::program::default_backing;
+use crate::run::signals::Signals;
 
 /// The part of a processor that looks may take, so that watching takes at most a hundredth with its last look and the
 /// pages that it compresses. Looks at the start may take these seconds of it in advance.
@@ -174,7 +174,7 @@ impl DeviceNotes<'_> {
         self.seen.own_seconds = self.known.1 + reader.spent_seconds();
         self.seen.traffic = Traffic::now(tree).since(self.traffic.0).and(self.traffic.1);
         self.seen.disks = moved(&self.disks[0], disks(tree), &self.disks[1]);
-        self.seen.swaps = tree.swap_areas().into_iter().map(|area| (area.name, area.size, area.used)).collect();
+        self.seen.swaps = tree.swap_areas().into_iter().map(|area| (area.name(), area.size, area.used)).collect();
         self.seen.zrams = zrams(tree);
         self.options.save.as_ref().map_or(Ok(()), |path| self.seen.write(path))
     }
@@ -237,7 +237,7 @@ fn owner(process: &Process) -> (String, bool) {
     let mut named = unit
         .filter_map(|group| group.path.rsplit('/').find(|part| part.ends_with(".service") || part.ends_with(".scope")));
     match named.next_back() {
-        Some(unit) => (unit.to_string(), true),
+        Some(unit) => (printable(unit), true),
         None => (process.name(), false),
     }
 }

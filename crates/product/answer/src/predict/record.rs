@@ -27,10 +27,12 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::predict::not_paged::NotPaged;
+use crate::predict::simulate::threads;
 use crate::predict::stand_alone::stand_alone;
 use crate::run::awake;
-use crate::run::child::{Care, Child, Ended, Signals, Why};
+use crate::run::child::{Care, Child, Ended, Why};
 use crate::run::program::{self, default_backing, line, pageable, with_pager, Executable};
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// The result of a recording.
@@ -163,6 +165,7 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
         return Err(AnswerError::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
     pageable(command)?;
+    threads()?;
     let folder = folder_for(out)?;
     let stats = StatsFile::create()?;
     let files = folder.path().to_owned();
@@ -212,7 +215,7 @@ fn ran(order: &RecordOrder, out: &Path) -> Result<RecordedRun, AnswerError> {
 pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError> {
     let RecordedRun { folder, seconds, native_seconds, worked, ended, not_paged_kinds } = ran(order, out)?;
     let (status, processes_left) = (ended.status, alive(folder.path()));
-    let processes = read(folder.path(), status)?;
+    let processes = read(folder.path(), status).map_err(|error| ended_early(error, ended.why, order.max_time))?;
     let disk_full = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let seconds_of = |word| sum(word) as f64 / 1e9;
@@ -267,6 +270,19 @@ pub fn record(order: &RecordOrder, out: &Path) -> Result<Recording, AnswerError>
         bytes_written: summary.bytes_written,
         signal: status.signal(),
     })
+}
+
+/// Of a program that coldframe has ended, its own end says nothing.
+fn ended_early(error: AnswerError, why: Option<Why>, time: Option<Duration>) -> AnswerError {
+    let (how, remedy) = match (&error, why) {
+        (AnswerError::Failed(_) | AnswerError::Unserved(_), Some(Why::Deadline)) => {
+            (format!(" after {:?}", time.unwrap_or_default()), "; give a longer --for")
+        }
+        (AnswerError::Failed(_) | AnswerError::Unserved(_), Some(Why::Signal)) => (" at a signal".into(), ""),
+        _ => return error,
+    };
+    let what = "nothing was recorded: coldframe ended the program";
+    AnswerError::new(3, format!("{what}{how}, and it had touched no heap by then{remedy}"))
 }
 
 /// Records the program. The inner error: why our pager does not serve its memory, or most of it.

@@ -1,24 +1,42 @@
 //! Runs a trace through the engines of many sizes of RAM at once, on all cores.
 
+use std::error::Error;
+use std::sync::OnceLock;
+
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::page_table::{PageTable, LANES};
 use coldframe_lane::{DeviceTimes, Lane, LaneConfig, PageRef};
+use coldframe_proc::unmade;
 use coldframe_recording::plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sheet::StagePrices;
 use rayon::prelude::*;
+use rayon::ThreadPoolBuilder;
 
 use crate::error::AnswerError;
 use crate::predict::counts::Counts;
 use crate::predict::rows::{Process, Rows};
+
+/// Makes the threads that simulate and that encode traces, if they are not there.
+pub fn threads() -> Result<(), AnswerError> {
+    static MADE: OnceLock<Result<(), String>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        ThreadPoolBuilder::new().build_global().map_err(|error| {
+            let source = error.source().and_then(|source| source.downcast_ref());
+            source.map_or_else(|| error.to_string(), unmade)
+        })
+    });
+    made.clone().map_err(|why| AnswerError::new(4, format!("threads cannot be made: {why}")))
+}
 
 /// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
 pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, AnswerError> {
     if sizes.is_empty() {
         return Ok(Vec::new());
     }
+    threads()?;
     // Each group has sizes far apart, so that groups take about the same time: small sizes fault most.
     let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len());
     let jobs: Vec<(usize, &Process)> =

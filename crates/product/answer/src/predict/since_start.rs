@@ -2,7 +2,7 @@
 //! it, however little it needs now.
 
 use coldframe_kernel::{group_of, Group};
-use coldframe_proc::{field, text, Process, Tree};
+use coldframe_proc::{field, printable, text, Process, Tree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +67,8 @@ fn name(group: &Group) -> String {
     let container = number.len() >= 64 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     match () {
         () if container => number[..CONTAINER].into(),
-        () if [".service", ".scope"].iter().any(|end| last.ends_with(end)) => last.into(),
-        () => folder.display().to_string(),
+        () if [".service", ".scope"].iter().any(|end| last.ends_with(end)) => printable(&last),
+        () => printable(&folder.to_string_lossy()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{Process, Tree, PAGE};
+use coldframe_proc::{printable, Process, Tree, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
@@ -17,9 +17,10 @@ use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
 use crate::predict::since_start::SinceStart;
 use crate::predict::watched::{BitsQuestion, Watched};
-use crate::run::child::{code, Care, Child, Ended, Signals, Why};
+use crate::run::child::{code, Care, Child, Ended, Why};
 use crate::run::halt;
 use crate::run::program::{line, plain};
+use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 
 /// Memory besides the heap that makes a process worth an answer: more than a small program's code.
@@ -159,5 +160,5 @@ fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> 
 
 /// The command line of a process, as a shell reads it.
 fn command_of(pid: u32) -> String {
-    line(&Process::of(pid).command_line())
+    printable(&line(&Process::of(pid).command_line()))
 }

@@ -2,9 +2,12 @@
 //! within the program itself.
 //!
 //! `cargo install` only installs programs. So a program built by it contains the libraries, and writes the one that
-//! is needed to the user's cache folder. An existing file must have the same bytes; otherwise it is written again.
+//! is needed to the user's cache folder, in which no other user can replace it. An existing file must have the same
+//! bytes; otherwise it is written again.
 
 use std::path::{Path, PathBuf};
+
+use coldframe_sheet::sheet::stored;
 
 use crate::error::AnswerError;
 use crate::run::lookup::find_library;
@@ -40,10 +43,10 @@ pub fn library(name: &str) -> Result<Option<PathBuf>, AnswerError> {
     }
     let Some((_, bytes)) = LIBRARIES.iter().find(|(held, _)| *held == name) else { return Ok(None) };
     let refuse = |message: String| AnswerError::new(5, message);
-    let Some(cache) = cache() else {
-        return Err(refuse(format!("{name} has no place to be written to: set HOME or XDG_CACHE_HOME")));
+    let Some(cache) = stored::folder() else {
+        return Err(refuse(format!("{name} has no place to be written to: set XDG_CACHE_HOME to a folder of yours")));
     };
-    let place = cache.join(name);
+    let place = cache.join(concat!("lib-", env!("CARGO_PKG_VERSION"))).join(name);
     let mut whole = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(*bytes), &mut whole)
         .map_err(|error| refuse(format!("{name} within this program is damaged: {error}; install coldframe again")))?;
@@ -51,13 +54,6 @@ pub fn library(name: &str) -> Result<Option<PathBuf>, AnswerError> {
         |error| format!("{} cannot be written: {error}; set XDG_CACHE_HOME to a folder of yours", place.display());
     write(&place, &whole).map_err(|error| refuse(unwritten(error)))?;
     Ok(Some(place))
-}
-
-/// A folder that no other user writes to.
-fn cache() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    cache.map(|cache| cache.join("coldframe").join(concat!("lib-", env!("CARGO_PKG_VERSION"))))
 }
 
 /// In one step: another program may be loading the file.

@@ -21,6 +21,7 @@ use crate::run::child::{below_since, Care};
 use crate::run::guards::{self, guard, this};
 use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::program::{default_backing, plain};
+use crate::run::signals::hand_down;
 use crate::SCHEMA_VERSION;
 
 /// The variable that says that this process is in a scope of systemd's that it asked for.
@@ -180,7 +181,7 @@ pub fn by_kernel(ready: Ready, order: &Order, listener: &dyn Listener) -> Result
         guards::warn(listener);
     }
     let version = ready.place.version;
-    std::thread::spawn(move || stay(&Tree::machine(), version));
+    let _ = std::thread::Builder::new().spawn(move || stay(&Tree::machine(), version));
     let guard = Mutex::new(guard()?);
     let done = inside(&ready, order, &guard, listener);
     if !guard.into_inner().unwrap_or_else(PoisonError::into_inner).end() && std::io::stderr().is_terminal() {
@@ -286,7 +287,7 @@ fn in_group(group: &Group, program: &[OsString]) -> Result<Command, AnswerError>
     for door in group.doors() {
         start.arg("--door").arg(door);
     }
-    start.arg("--").args(program);
+    hand_down(start.arg("--").args(program));
     Ok(start)
 }
 

@@ -2,24 +2,23 @@
 //!
 //! ```text
 //!   start ─► wait ─┬─ the program ends ────────────────────────────────────────► Ended, why: None
-//!                  ├─ SIGTERM or SIGHUP to coldframe: Pass ─ sent on, and waits on
-//!                  └─ a signal: End, or the deadline ─ SIGTERM ─ grace ─ SIGKILL ► Ended, why: Some
+//!                  ├─ a signal to coldframe ([`Signals`]) ─ sent on, and waits on
+//!                  └─ one that ends a measurement, or the deadline ─ SIGTERM ─ grace ─ SIGKILL ► Ended, why: Some
 //! ```
-//! Ctrl-C reaches the program from the terminal. A program that is looked at while it runs calls [`Child::look`].
+//! A program that is looked at while it runs calls [`Child::look`].
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{channel, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{Process, Tree};
+use coldframe_proc::{unmade, Process, Tree};
 use rustix::process::{kill_process, set_child_subreaper, wait, Pid, Signal, WaitOptions};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::error::AnswerError;
+use crate::run::signals::{catch_all, Signals};
 
 /// How long a program may take to end after SIGTERM; the same as with an emulator.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -29,69 +28,11 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 const NAPS: u32 = 20;
 const NAP: Duration = Duration::from_millis(1);
 
-/// Signals that came to coldframe. They do not end it while one of these lives.
-pub struct Signals(&'static Flags);
-
-/// A handler stays permanently, so there is one for each signal.
-struct Flags {
-    came: [(i32, Arc<AtomicBool>); 3],
-    /// Whether a signal ends coldframe.
-    over: Arc<AtomicBool>,
-    users: AtomicUsize,
-}
-
-impl Flags {
-    fn catch() -> std::io::Result<Flags> {
-        let came = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Arc::default()));
-        let flags = Flags { came, over: Arc::default(), users: AtomicUsize::new(0) };
-        for (signal, came) in &flags.came {
-            signal_hook::flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&flags.over))?;
-            signal_hook::flag::register(*signal, Arc::clone(came))?;
-        }
-        // This signal is for the program alone.
-        signal_hook::flag::register(SIGQUIT, Arc::default())?;
-        Ok(flags)
-    }
-}
-
-impl Signals {
-    /// Catches the signals from now on.
-    pub fn catch() -> Result<Signals, AnswerError> {
-        static FLAGS: OnceLock<Result<Flags, String>> = OnceLock::new();
-        let flags = FLAGS.get_or_init(|| Flags::catch().map_err(|error| error.to_string()));
-        let flags = flags.as_ref().map_err(|e| AnswerError::new(5, format!("cannot catch signals: {e}")))?;
-        if flags.users.fetch_add(1, Relaxed) == 0 {
-            flags.came.iter().for_each(|(_, came)| came.store(false, Relaxed));
-        }
-        flags.over.store(false, Relaxed);
-        Ok(Signals(flags))
-    }
-
-    /// Whether one came.
-    pub fn came(&self) -> bool {
-        self.0.came.iter().any(|(_, flag)| flag.load(Relaxed))
-    }
-
-    /// Those to pass on that came since the last call.
-    fn to_pass_on(&self) -> impl Iterator<Item = Signal> + '_ {
-        let passed = self.0.came.iter().filter(|(signal, flag)| *signal != SIGINT && flag.swap(false, Relaxed));
-        passed.filter_map(|(signal, _)| Signal::from_named_raw(*signal))
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, Relaxed) == 1 {
-            self.0.over.store(true, Relaxed);
-        }
-    }
-}
-
 /// What ends a program, and what is done while it runs.
 pub struct Care<'a> {
     /// Signals to coldframe.
     pub signals: &'a Signals,
-    /// Whether a signal is passed on to the program, which may continue; otherwise it ends the program.
+    /// Whether INT, TERM and HUP are passed on to the program, which may continue; otherwise they end it.
     pub pass_on: bool,
     /// The program is ended at this time.
     pub deadline: Option<Instant>,
@@ -169,9 +110,7 @@ impl Ending {
             send(program, signal);
             (care.others)().into_iter().filter(|process| *process != program).for_each(|p| send(p, signal));
         };
-        if care.pass_on {
-            care.signals.to_pass_on().for_each(|signal| send(program, signal));
-        }
+        care.signals.pass_on(program, care.pass_on);
         match self.since {
             None => {
                 self.why = care.reason();
@@ -206,7 +145,7 @@ impl Child {
     pub fn start(mut process: Command, name: &OsStr) -> Result<Child, AnswerError> {
         adopt_orphans();
         let child = process.spawn();
-        let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
+        let failed = |error| AnswerError::new(126, format!("{} cannot be started: {}", name.display(), unmade(&error)));
         child.map(Child::adopt).map_err(failed)
     }
 
@@ -240,7 +179,7 @@ impl Child {
         let (program, mut ending) = (self.process.id(), self.ending);
         let (ends, ended) = channel::<()>();
         let status = std::thread::scope(|scope| {
-            let watching = scope.spawn(move || {
+            let watch = move || {
                 loop {
                     (care.look)();
                     if ended.recv_timeout(care.pause) != Err(RecvTimeoutError::Timeout) {
@@ -250,21 +189,27 @@ impl Child {
                 }
                 (care.look)();
                 ending
-            });
-            let status = await_end(program, care.reap);
+            };
+            let watching = Builder::new().spawn_scoped(scope, watch);
+            if watching.is_err() {
+                // Nobody would pass signals on to it, nor end it.
+                (care.others)().into_iter().chain([program]).for_each(|process| send(process, Signal::KILL));
+            }
+            let status = await_end(program, care.reap)?;
             drop(ends);
-            ending = watching.join().unwrap_or_default();
-            status
+            ending = watching?.join().unwrap_or_default();
+            Ok(status)
         });
-        let failed = |e| AnswerError::new(5, format!("cannot wait for the program: {e}"));
+        let failed = |e| AnswerError::new(5, format!("the program cannot be watched, so it is ended: {}", unmade(&e)));
         let (status, ended_at) = status.map_err(failed)?;
         ending.end_others(care);
         Ok(Ended { status, why: ending.why, ended_at })
     }
 }
 
-/// Processes that have lost their parents, and the pagers' own processes, come to this one.
+/// Processes that have lost their parents, and the pagers' own processes, come to this one; so do signals for programs.
 fn adopt_orphans() {
+    catch_all();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
 }
 

@@ -20,4 +20,6 @@ pub mod program;
 pub mod rights;
 pub mod runs;
 pub mod runtime;
+#[allow(unsafe_code, reason = "it handles signals, and a child restores those of the start between fork and exec")]
+pub mod signals;
 pub mod streams;

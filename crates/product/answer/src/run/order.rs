@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
-use crate::run::child::{code, Care, Child, Ended, Signals, Why};
+use crate::run::child::{code, Care, Child, Ended, Why};
 use crate::run::pager::Pager;
 use crate::run::program::Executable;
+use crate::run::signals::Signals;
 
 /// Done every few milliseconds while a program runs in a group: with the group, and the program's number.
 pub type GroupLook<'a> = dyn Fn(&Group, u32) + Sync + 'a;

@@ -2,12 +2,13 @@
 //! `compare`, `coldframe -- PROGRAM` and `coldframe run` read.
 
 use std::collections::BTreeMap;
-
+use std::os::unix::process::ExitStatusExt;
 use std::time::Instant;
 
 use crate::run::rights::is_ram;
 pub use coldframe_live::{Chosen, Snapshot, Times, PAGE};
 use coldframe_live::{Options, StatsFile, STOPPED};
+use coldframe_proc::Tree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,7 +58,10 @@ impl PagedRun {
 
     /// Whether the kernel has killed a process for lack of memory.
     pub fn killed(&self) -> bool {
-        matches!(self, PagedRun::Kernel(run) if run.counts.killed > 0)
+        match self {
+            PagedRun::Pager(run) => run.killed,
+            PagedRun::Kernel(run) => run.counts.killed > 0,
+        }
     }
 }
 
@@ -95,6 +99,9 @@ pub struct PagerRun {
     /// Whether a pager has started.
     #[serde(skip)]
     pub started: bool,
+    /// Whether the kernel has killed the program for lack of memory.
+    #[serde(skip)]
+    pub killed: bool,
 }
 
 fn counts<S: serde::Serializer>(stats: &Snapshot, to: S) -> Result<S::Ok, S::Error> {
@@ -215,10 +222,13 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
             listener.warn(&line.to_string());
         }
     };
-    let began = Instant::now();
+    // Of the machine, and of each memory group.
+    let kills = || Tree::machine().vmstat(&["oom_kill"]);
+    let (began, before) = (Instant::now(), kills());
     let child = order.start(command)?;
     let process = child.id();
     let ended = child.wait(&Care { look: &look, pause, reap: true, others: &others, ..order.care() })?;
+    let killed = ended.why.is_none() && ended.status.signal() == Some(libc::SIGKILL) && kills() > before;
     let mut program = Program::ended(ended, began);
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;
@@ -247,5 +257,6 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
         all_memory,
         program,
         started,
+        killed,
     })
 }

@@ -13,6 +13,7 @@ use coldframe_live::Options;
 use crate::error::AnswerError;
 use crate::run::bundle;
 use crate::run::lookup::{interpreter, library_places, resolve, sanitizer};
+use crate::run::signals::hand_down;
 
 /// The library that holds the program's heap.
 pub const PRELOAD: &str = "libcoldframe_preload.so";
@@ -24,7 +25,7 @@ const FOLDERS_MAX: usize = 64;
 
 /// The folder of temporary files, or one on a disk if that folder is in RAM.
 pub fn default_backing() -> PathBuf {
-    let usual = std::env::temp_dir();
+    let usual = std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or("/tmp".into(), PathBuf::from);
     let disk = PathBuf::from("/var/tmp");
     if is_ram(&usual) && disk.is_dir() {
         disk
@@ -55,6 +56,7 @@ impl Executable {
     /// # Panics
     /// If there is no word.
     pub fn find(command: &[OsString]) -> Result<Executable, AnswerError> {
+        proc_is_mounted()?;
         let search = std::env::var_os("PATH").unwrap_or_default();
         let (program, arguments) = command.split_first().expect("a command line has a program");
         Ok(Executable { words: command.to_vec(), binary: resolve(program, arguments, &search)?.binary })
@@ -105,8 +107,17 @@ pub fn manageable(program: &Executable) -> Result<(), AnswerError> {
     }
 }
 
+/// Processes, and this program's own file, are found by `/proc`.
+pub(crate) fn proc_is_mounted() -> Result<(), AnswerError> {
+    match Path::new("/proc/self/exe").exists() {
+        true => Ok(()),
+        false => Err(AnswerError::new(4, "/proc is not there; as root: mount -t proc proc /proc")),
+    }
+}
+
 /// The preload library.
 pub fn find_preload() -> Result<PathBuf, AnswerError> {
+    proc_is_mounted()?;
     bundle::library(PRELOAD)?.ok_or_else(|| {
         let exe = std::env::current_exe().unwrap_or_default();
         let folder = exe.parent().unwrap_or(Path::new("."));
@@ -166,10 +177,10 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The command as it is.
+/// The command as it is, with the signals that coldframe was started with.
 pub fn plain(command: &[OsString]) -> Command {
     let mut process = Command::new(&command[0]);
-    process.args(&command[1..]);
+    hand_down(process.args(&command[1..]));
     process
 }
 

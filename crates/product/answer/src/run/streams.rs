@@ -19,9 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use coldframe_proc::unmade;
 use rustix::termios::{tcgetattr, Termios};
 
 use crate::error::AnswerError;
+use crate::run::program::default_backing;
 
 /// The most input that is kept for other runs.
 pub const INPUT_MAX: u64 = 1 << 30;
@@ -108,10 +110,10 @@ impl Fnv {
 struct OutputReader(Receiver<Output>);
 
 impl OutputReader {
-    fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> OutputReader {
+    fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Result<OutputReader, AnswerError> {
         let (end, reading) = channel();
-        thread::spawn(move || end.send(Output::read(from, to)));
-        OutputReader(reading)
+        thread::Builder::new().spawn(move || end.send(Output::read(from, to))).map_err(failed)?;
+        Ok(OutputReader(reading))
     }
 
     fn end(self) -> Option<Output> {
@@ -156,7 +158,7 @@ impl Streams {
         let source = match kind {
             Ok(kind) if kind.is_file() => Source::File { offset: place(&stdin).unwrap_or(0) },
             Ok(kind) if kind.is_fifo() || kind.is_socket() => {
-                let file = tempfile::tempfile();
+                let file = tempfile::tempfile_in(default_backing());
                 let file = file.map_err(|e| AnswerError::new(5, format!("no temporary file: {e}; set TMPDIR")))?;
                 Source::Pipe(Arc::new(Kept { file, read: AtomicBool::new(false), lost: AtomicBool::new(false) }))
             }
@@ -184,7 +186,7 @@ impl Streams {
         if out.is_some_and(|out| out.file_type().is_fifo() || out.file_type().is_socket()) {
             let (from, to) = io::pipe().map_err(failed)?;
             command.stdout(to);
-            *lock(&self.reading) = Some(OutputReader::start(from, io::stdout()));
+            *lock(&self.reading) = Some(OutputReader::start(from, io::stdout())?);
         }
         Ok(())
     }
@@ -235,7 +237,7 @@ impl Streams {
     pub fn again(&self, command: &mut Command) -> Result<impl FnOnce() -> Option<Output> + use<>, AnswerError> {
         let (from, to) = io::pipe().map_err(failed)?;
         command.stdin(self.input().map_err(failed)?).stdout(to).stderr(Stdio::null());
-        let reading = OutputReader::start(from, io::sink());
+        let reading = OutputReader::start(from, io::sink())?;
         Ok(move || reading.end())
     }
 
@@ -253,7 +255,7 @@ impl Streams {
             Source::Pipe(input) => {
                 let (from, to) = io::pipe()?;
                 let input = Arc::clone(input);
-                thread::spawn(move || input.keep(to));
+                thread::Builder::new().spawn(move || input.keep(to))?;
                 Ok(from.into())
             }
             Source::Terminal(_) | Source::Other => Ok(Stdio::null()),
@@ -283,7 +285,7 @@ impl Kept {
 }
 
 fn failed(error: io::Error) -> AnswerError {
-    AnswerError::new(5, format!("the program's input or output cannot be passed on: {error}"))
+    AnswerError::new(5, format!("the program's input or output cannot be passed on: {}", unmade(&error)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -28,7 +28,8 @@ fn parking() -> Result<Parking, AnswerError> {
 
 /// The folder for what programs used, for their next start.
 pub(crate) fn lists() -> PathBuf {
-    stored::folder().unwrap_or_default().join("lists")
+    // Without a folder no list can be written.
+    stored::folder().unwrap_or("/dev/null".into()).join("lists")
 }
 
 /// All programs that are or were parked.

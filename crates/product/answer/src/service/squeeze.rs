@@ -13,9 +13,9 @@ use crate::listener::Listener;
 use crate::machine::costs::page_read;
 use crate::machine::prices::prices;
 use crate::run::by_kernel::swappable;
-use crate::run::child::Signals;
 use crate::run::guards::{guard, warn};
 use crate::run::program::default_backing;
+use crate::run::signals::Signals;
 use crate::SCHEMA_VERSION;
 
 /// What to squeeze, and how.

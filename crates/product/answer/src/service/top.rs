@@ -4,12 +4,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use coldframe_live::{Snapshot, StatsFile};
-use coldframe_proc::{Process, Tree};
+use coldframe_proc::{printable, Process, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
-use crate::run::program::line;
+use crate::run::program::{line, proc_is_mounted};
 
 /// A look at a run.
 #[derive(Serialize, JsonSchema)]
@@ -36,8 +36,13 @@ pub struct Paged {
 impl Paged {
     /// The run of this process, by its number or name; or all runs.
     pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
+        proc_is_mounted()?;
         let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
-        let Some(name) = name else { return pagers()?.into_iter().map(open).collect() };
+        let Some(name) = name else {
+            // Another user's file of that name, or a pager that has not started, is in nobody's way.
+            let (runs, others): (Vec<_>, Vec<_>) = pagers()?.into_iter().map(open).partition(Result::is_ok);
+            return if runs.is_empty() { others } else { runs }.into_iter().collect();
+        };
         let pid = Tree::machine().named(name)?;
         let gone = format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else");
         Ok(vec![open((pid, StatsFile::find(pid).ok_or(AnswerError::new(3, gone))?))?])
@@ -46,7 +51,7 @@ impl Paged {
     /// Its counters now; `seconds`: since the look before.
     pub fn look(&self, seconds: Option<f64>) -> Top {
         let process = Process::of(self.pid);
-        let (program, user) = (line(&process.command_line()), process.owner());
+        let (program, user) = (printable(&line(&process.command_line())), process.owner());
         Top { process: self.pid, program, user, seconds, now: self.stats.snapshot() }
     }
 

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::run::child::Signals;
 use crate::run::guards::{guard, warn};
+use crate::run::signals::Signals;
 use crate::service::park::lists;
 use crate::SCHEMA_VERSION;
 

@@ -6,9 +6,11 @@ mod common;
 
 mod deb;
 mod documents;
+mod others;
 mod outputs;
 mod page;
 mod processes;
 mod programs;
 mod run;
+mod signals;
 mod streams;

@@ -46,7 +46,7 @@ fn groups(process: u32) -> Vec<PathBuf> {
 /// The zram devices that runs swap to now. A guard may still be removing the device of a run that has ended.
 fn zrams() -> Vec<String> {
     let areas = Tree::machine().swap_areas().into_iter();
-    areas.filter(|area| area.is_zram() && area.priority == PRIORITY_RUN).map(|area| area.name).collect()
+    areas.filter(|area| area.is_zram() && area.priority == PRIORITY_RUN).map(|area| area.name()).collect()
 }
 
 #[test]
@@ -368,4 +368,30 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
     let mut other = Command::new(copy_for_all(folder.path()));
     other.args(["run", "--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "true"]).uid(65534).gid(65534);
     refused(&mut other, 4, &["only root may", "run it as root"]);
+}
+
+/// A tab, a newline, a quote, a backslash, and what `printf` would obey.
+#[test]
+fn swap_on_a_file_of_any_name_goes_with_its_run_and_the_line_that_names_it_works() {
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
+    let file = folder.path().join("a\tb 'c\nd\\%s");
+    let is_on = || Tree::machine().swap_areas().iter().any(|area| area.path == file);
+    for killed in [false, true] {
+        let mut command = run(&["--by", "kernel", "--ram", "24MiB", "--swap-size", "64MiB", "-q", "--swap"]);
+        command.arg(&file).arg("--").arg(&program).arg("6").process_group(0);
+        let mut child = started(command);
+        until("swap is on", is_on);
+        if killed {
+            kill_guard(child.id());
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(stderr(&output), "");
+        if killed {
+            reverted_as_named();
+        }
+        assert!(!is_on() && !file.exists());
+    }
 }

@@ -13,6 +13,8 @@ pub(crate) enum Cleanup {
     Folder(PathBuf),
     /// A file of the kernel, and its old contents.
     Value(PathBuf, String),
+    /// Such a file has been restored, or another guard that lives will do it.
+    Restored(PathBuf),
     /// A device by its number, and its folder in /sys: a later device of that number has another one.
     Zram(u32, Inode),
     File(PathBuf, Inode),

@@ -4,23 +4,18 @@ use std::fs::File;
 use std::path::Path;
 
 use coldframe_proc::Tree;
-use rustix::fs::{flock, FlockOperation};
 
-use crate::guard::record::{changes, END};
+use crate::guard::record::{changes, lives, records};
 use crate::guard::undo::{left, Left};
 
 /// What killed guards with records in this folder have left, the last change first. Records of which nothing is left
 /// are removed.
 pub fn left_behind(tree: &Tree, folder: &Path) -> Vec<Left> {
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == END));
-    paths.sort();
     let mut leftovers = Vec::new();
-    for path in paths {
+    for path in records(folder) {
         let Ok(file) = File::open(&path) else { continue };
-        // Its guard lives, or is new and has changed nothing.
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // It may be new, and have changed nothing.
+        if lives(&file) {
             continue;
         }
         let changes = changes(&file);

@@ -15,7 +15,7 @@ use crate::guard::cleanup::Cleanups;
 use crate::guard::record::Record;
 use crate::inode::Inode;
 use crate::swap::devices;
-use coldframe_proc::{field, text, Tree};
+use coldframe_proc::{escaped, field, printable, text, Tree};
 
 /// How often a group is looked at until it is empty.
 const LOOK: Duration = Duration::from_millis(5);
@@ -46,17 +46,31 @@ pub struct Rest {
 /// Reverts all changes but those of [`Rest`], the last one first. Returns what could not be reverted, each with the
 /// remedy; that stays on record.
 pub(crate) fn undo_all(cleanups: Cleanups, tree: &Tree) -> (Vec<String>, Rest) {
-    let Cleanups { list, record, pinned } = cleanups;
+    let Cleanups { list, mut record, pinned } = cleanups;
     drop(pinned);
     let (mut complaints, mut left, mut unlinked) = (Vec::new(), Vec::new(), Vec::new());
     let (devices, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|it| matches!(it, Cleanup::Zram(..)));
     for cleanup in others.into_iter().rev() {
-        if let Err(complaint) = undo(&cleanup, tree, &mut unlinked) {
+        let done = match (&cleanup, &mut record) {
+            (Cleanup::Value(path, _), Some(record)) => restore(&cleanup, path, tree, record),
+            _ => undo(&cleanup, tree, &mut unlinked),
+        };
+        if let Err(complaint) = done {
             complaints.push(complaint);
             left.insert(0, cleanup);
         }
     }
     (complaints, Rest { tree: tree.clone(), devices, left, record, unlinked })
+}
+
+/// Restores a file, unless another guard that lives will do that.
+fn restore(cleanup: &Cleanup, path: &Path, tree: &Tree, record: &mut Record) -> Result<(), String> {
+    let _alone = record.alone();
+    if record.value_of_another(path).is_none() {
+        undo(cleanup, tree, &mut Vec::new())?;
+    }
+    record.add(&Cleanup::Restored(path.into()));
+    Ok(())
 }
 
 impl Rest {
@@ -91,7 +105,7 @@ fn undo(cleanup: &Cleanup, tree: &Tree, unlinked: &mut Vec<OwnedFd>) -> Result<(
         Cleanup::Folder(folder) => patiently(|| remove(folder)).map_err(failed),
         Cleanup::Value(path, old) => {
             let done = write(path, restored(path, old));
-            done.map_err(|e| format!("{} is not restored ({e}); as root: {}", path.display(), left.undo))
+            done.map_err(|e| format!("{} is not restored ({e}); as root: {}", shown(path), left.undo))
         }
         Cleanup::Zram(number, _) => devices::remove(tree, *number).map_err(|e| failed(e.to_string())),
         Cleanup::File(path, inode) => remove_file(path, *inode, unlinked).map_err(|e| failed(e.to_string())),
@@ -102,7 +116,7 @@ fn undo(cleanup: &Cleanup, tree: &Tree, unlinked: &mut Vec<OwnedFd>) -> Result<(
             let moved = (now != *path).then(|| remove_file(&now, *inode, unlinked));
             moved.unwrap_or(Ok(())).map_err(|e| failed(e.to_string()))
         }
-        Cleanup::Stopped(..) => Ok(()),
+        Cleanup::Stopped(..) | Cleanup::Restored(_) => Ok(()),
     }
 }
 
@@ -111,16 +125,16 @@ pub(crate) fn left(cleanup: &Cleanup, tree: &Tree) -> Option<Left> {
     let entry = |what: String, undo: String| Some(Left { what, undo });
     match cleanup {
         Cleanup::Folder(folder) if folder.exists() => match text(&folder.join("cgroup.procs")).lines().count() {
-            0 => entry(format!("the group {}", folder.display()), format!("rmdir {}", quoted(folder))),
+            0 => entry(format!("the group {}", shown(folder)), format!("rmdir {}", quoted(folder))),
             // In a loop: the line is right while they run, too.
             n => entry(
-                format!("the group {}, in which {n} processes run", folder.display()),
+                format!("the group {}, in which {n} processes run", shown(folder)),
                 format!("until rmdir {}; do sleep 1; done", quoted(folder)),
             ),
         },
         Cleanup::Value(path, old) if path.exists() && restored(path, &text(path)) != restored(path, old) => {
             let (now, old) = (text(path), restored(path, old));
-            let what = format!("{} in {} (it was {old})", restored(path, &now), path.display());
+            let what = format!("{} in {} (it was {old})", restored(path, &now), shown(path));
             entry(what, format!("echo {old} > {}", quoted(path)))
         }
         Cleanup::Zram(number, inode) if Inode::from_path(&devices::folder(tree, *number)) == Some(*inode) => entry(
@@ -128,11 +142,11 @@ pub(crate) fn left(cleanup: &Cleanup, tree: &Tree) -> Option<Left> {
             format!("echo 1 > /sys/block/zram{number}/reset; echo {number} > /sys/class/zram-control/hot_remove"),
         ),
         Cleanup::File(path, inode) if Inode::from_path(path) == Some(*inode) => {
-            entry(format!("the file {}", path.display()), format!("rm {}", quoted(path)))
+            entry(format!("the file {}", shown(path)), format!("rm {}", quoted(path)))
         }
         Cleanup::Swap(_, inode) => {
             let path = devices::area(tree, *inode)?;
-            entry(format!("swap on {}", path.display()), format!("swapoff {}", quoted(&path)))
+            entry(format!("swap on {}", shown(&path)), format!("swapoff {}", quoted(&path)))
         }
         Cleanup::Stopped(process, began) => {
             tree.process(*process).stat().filter(|stat| stat.began == *began && stat.stopped())?;
@@ -145,13 +159,18 @@ pub(crate) fn left(cleanup: &Cleanup, tree: &Tree) -> Option<Left> {
     }
 }
 
-/// For a shell.
+/// For a shell, in one line.
 fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@,".contains(c)) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+    match path.to_str().filter(|path| printable(path) == **path) {
+        Some(path) if path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@,".contains(c)) => path.into(),
+        Some(path) => format!("'{}'", path.replace('\'', r"'\''")),
+        None => format!("\"$(printf '{}')\"", escaped(path)),
     }
+}
+
+/// For people.
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
 }
 
 /// What is written to a file so that it has these contents.
@@ -215,6 +234,8 @@ fn remove_file(path: &Path, inode: Inode, unlinked: &mut Vec<OwnedFd>) -> std::i
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -235,5 +256,10 @@ mod tests {
     fn a_path_in_a_line_for_a_shell_is_one_word() {
         assert_eq!(quoted(Path::new("/sys/fs/cgroup/a-1.slice")), "/sys/fs/cgroup/a-1.slice");
         assert_eq!(quoted(Path::new("/a b/$(c)'")), r"'/a b/$(c)'\'''");
+        let path = std::ffi::OsStr::from_bytes(b"/a\t%s\\'\xff\x1b");
+        let line = format!("printf %s {}", quoted(Path::new(path)));
+        assert!(line.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '), "{line}");
+        let words = std::process::Command::new("sh").args(["-c", &line]).output().unwrap().stdout;
+        assert_eq!(words, path.as_bytes());
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{advise, check, scan, touch, Advice, Place, Process, PAGE};
+use coldframe_proc::{advise, check, escaped, scan, touch, Advice, Place, Process, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -259,7 +259,7 @@ impl Parked {
         let freezer = self.target.freezer();
         self.stopped.clear();
         if let Some(file) = &freezer {
-            guard.ask(&["freeze", &file.display().to_string()])?;
+            guard.ask(&["freeze", &escaped(file)])?;
         }
         let until = Instant::now() + PATIENCE;
         loop {
@@ -330,7 +330,8 @@ impl Parked {
             }
             done();
         };
-        self.fetching = Some((stop, std::thread::spawn(work)));
+        // Without a thread they come in when they are needed.
+        self.fetching = std::thread::Builder::new().spawn(work).ok().map(|thread| (stop, thread));
     }
 
     fn cancel_fetch(&mut self) {

@@ -39,7 +39,7 @@ pub(crate) fn remove(tree: &Tree, number: u32) -> std::io::Result<()> {
 
 /// The path now of what is swapped to.
 pub(crate) fn area(tree: &Tree, inode: Inode) -> Option<PathBuf> {
-    let mut paths = tree.swap_areas().into_iter().map(|area| tree.path(area.name.replace("\\040", " ")));
+    let mut paths = tree.swap_areas().into_iter().map(|area| tree.path(area.path));
     paths.find(|path| Inode::from_path(path) == Some(inode))
 }
 

@@ -44,15 +44,19 @@ impl StatsFile {
     /// The process is gone or belongs to another user, or the file does not hold statistics of this version.
     pub fn open(path: &Path) -> Result<StatsFile, LiveError> {
         let refuse = |reason: String| LiveError::Backing { path: path.to_path_buf(), reason };
-        let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
-        if !is_open(file.as_raw_fd()) {
+        // Who opens a pipe or a device of another user may wait for ever, or do what that device does.
+        let found = fs::open(path, fs::OFlags::PATH | fs::OFlags::CLOEXEC, fs::Mode::empty());
+        let found = found.map_err(|e| refuse(e.to_string()))?;
+        let regular = fs::fstat(&found).is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode).is_file());
+        let fd = if regular { again(found.as_raw_fd(), false).ok() } else { None };
+        let Some(fd) = fd.filter(|fd| is_open(fd.as_raw_fd())) else {
             return Err(refuse("is no statistics of this version of coldframe".to_string()));
-        }
-        let stats = map(file.as_raw_fd(), libc::PROT_READ)?;
+        };
+        let stats = map(fd.as_raw_fd(), libc::PROT_READ)?;
         if stats.magic.load(Ordering::Acquire) != Stats::MAGIC {
             return Err(refuse("the pager has not started yet".to_string()));
         }
-        Ok(StatsFile { stats, fd: file.into() })
+        Ok(StatsFile { stats, fd })
     }
 
     /// The statistics of process `pid`: the path under /proc that `open` takes.
@@ -60,7 +64,7 @@ impl StatsFile {
         let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
         entries.flatten().map(|entry| entry.path()).find(|path| {
             let target = std::fs::read_link(path).unwrap_or_default();
-            target.to_string_lossy().contains(Stats::NAME)
+            target.to_string_lossy().strip_prefix("/memfd:").is_some_and(|name| name.starts_with(Stats::NAME))
         })
     }
 

@@ -17,7 +17,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("plan", 17),
     ("preload", 23),
     ("recording", 16),
-    ("sheet", 11),
     ("drivers", 11),
     ("experiment", 17),
     ("figures", 33),
