@@ -86,7 +86,7 @@ pub unsafe extern "C" fn mmap_from(
     if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
         return call.pass() as *mut c_void;
     }
-    let own = caller::is_libc(caller) || caller::is_linker(caller);
+    let own = caller::is_linker(caller);
     let answer = match flags & FIXED {
         0 => anywhere(call, own),
         _ if memory::meets(call.at, len) => memory::at_once(|| fixed(call)),

@@ -2,12 +2,11 @@
 //! argument. No stack frame may be between the caller and these instructions; the compiler promises that only for
 //! naked functions. And how functions are replaced that call others.
 
-/// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`;
+/// `with_caller!(sbrk(1) => from)`: exports `sbrk`, which has one argument, and calls `from(argument, caller)`;
 /// also for several names. The register is that of the next argument in the machine's C ABI.
 macro_rules! with_caller {
     ($($name:ident),+ ($count:tt) => $inner:ident) => { $(with_caller!(@ $count, $name, $inner);)+ };
     (@ 1, $name:ident, $inner:ident) => { with_caller!(@ $name, "rsi", "x1", $inner); };
-    (@ 2, $name:ident, $inner:ident) => { with_caller!(@ $name, "rdx", "x2", $inner); };
     (@ 3, $name:ident, $inner:ident) => { with_caller!(@ $name, "rcx", "x3", $inner); };
     (@ 4, $name:ident, $inner:ident) => { with_caller!(@ $name, "r8", "x4", $inner); };
     // On x86-64 the seventh argument is on the stack, where the call aligns it to 16 bytes.
