@@ -48,7 +48,7 @@ type Patch = (usize, Vec<u8>);
 pub fn take() -> Result<(), &'static str> {
     const OTHER: &str = "its code is not as this library knows it";
     let forks = place(c"fork").zip(place(c"_Fork")).ok_or("it is older than version 2.34")?;
-    let mut patches = vec![call_instead(&forks.0, forks.1.start, _Fork as *const () as usize).ok_or(OTHER)?];
+    let mut patches = calls_instead(&forks.0, forks.1.start, _Fork as *const () as usize).ok_or(OTHER)?;
     for (name, to) in functions() {
         patches.push(place(name).and_then(|place| jump(&place, to)).ok_or(OTHER)?);
     }
@@ -91,13 +91,13 @@ mod machine {
         (at + bytes.len() <= place.end).then_some((at, bytes))
     }
 
-    /// The function's call of `target` as one of `to`. `None`: there is none, or the way is too far.
-    pub fn call_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Patch> {
+    /// The function's calls of `target` as ones of `to`. `None`: there is none, or the way is too far.
+    pub fn calls_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Vec<Patch>> {
         let way = |at: usize, to: usize| i32::try_from(to.wrapping_sub(at + 5) as isize).ok();
         let call = |at: usize, to: usize| way(at, to).map(|way| [&[0xe8], &way.to_le_bytes()[..]].concat());
         let is = |(i, bytes): &(usize, &[u8])| call(place.start + i, target).is_some_and(|call| call == *bytes);
-        let at = place.start + code(place).windows(5).enumerate().find(is)?.0;
-        Some((at, call(at, to)?))
+        let calls = code(place).windows(5).enumerate().filter(is).map(|(i, _)| place.start + i);
+        calls.map(|at| Some((at, call(at, to)?))).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
     }
 
     pub fn fetch_anew(_: Range<usize>) {}
@@ -113,14 +113,15 @@ mod machine {
         (bytes.len() <= place.len()).then_some((place.start, bytes))
     }
 
-    /// The function's call of `target` as one of `to`. `None`: there is none, or the way is too far.
-    pub fn call_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Patch> {
+    /// The function's calls of `target` as ones of `to`. `None`: there is none, or the way is too far.
+    pub fn calls_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Vec<Patch>> {
         const WAY: isize = 1 << 25;
         let words = |at: usize, to: usize| to.wrapping_sub(at) as isize / 4;
         let call = |at: usize, to: usize| (0x9400_0000 | words(at, to) as u32 & 0x03ff_ffff).to_le_bytes();
         let is = |(i, bytes): &(usize, &[u8])| call(place.start + 4 * i, target) == *bytes;
-        let at = place.start + 4 * code(place).chunks_exact(4).enumerate().find(is)?.0;
-        (-WAY..WAY).contains(&words(at, to)).then(|| (at, call(at, to).to_vec()))
+        let near = |at: usize| (-WAY..WAY).contains(&words(at, to)).then(|| (at, call(at, to).to_vec()));
+        let calls = code(place).chunks_exact(4).enumerate().filter(is).map(|(i, _)| place.start + 4 * i);
+        calls.map(near).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
     }
 
     /// The processor reads these instructions again.
@@ -132,7 +133,7 @@ mod machine {
     }
 }
 
-use machine::{call_instead, fetch_anew, jump};
+use machine::{calls_instead, fetch_anew, jump};
 
 #[cfg(test)]
 mod tests {
@@ -161,19 +162,20 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn the_one_call_of_a_function_is_found_and_goes_elsewhere_if_that_is_near() {
-        let there = function(&[0x90, 0xe8, 0x10, 0, 0, 0, 0xc3]);
+    fn each_call_of_a_function_is_found_and_goes_elsewhere_if_that_is_near() {
+        let there = function(&[0x90, 0xe8, 0x10, 0, 0, 0, 0xe8, 0x0b, 0, 0, 0, 0xe8, 0x10, 0, 0, 0]);
         let target = there.start + 6 + 0x10;
         let call = |way: u8| vec![0xe8, way, 0, 0, 0];
-        assert_eq!(call_instead(&there, target, target + 1), Some((there.start + 1, call(0x11))));
-        assert_eq!(call_instead(&there, target, target + (1 << 32)), None);
-        assert_eq!(call_instead(&there, target + 1, target), None);
+        let expected = vec![(there.start + 1, call(0x11)), (there.start + 6, call(0x0c))];
+        assert_eq!(calls_instead(&there, target, target + 1), Some(expected));
+        assert_eq!(calls_instead(&there, target, target + (1 << 32)), None);
+        assert_eq!(calls_instead(&there, target + 1, target), None);
     }
 
     #[test]
     fn the_c_librarys_fork_calls_its_own_half() {
         let (Some(fork), Some(half)) = (place(c"fork"), place(c"_Fork")) else { return };
-        assert!(call_instead(&fork, half.start, fork.start).is_some());
+        assert!(calls_instead(&fork, half.start, fork.start).is_some());
         functions().into_iter().for_each(|(name, _)| assert!(jump(&place(name).unwrap(), 1).is_some(), "{name:?}"));
     }
 }
