@@ -3,6 +3,7 @@
 //! stays the kernel's.
 
 use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use coldframe_live::{Spot, PAGE};
@@ -11,7 +12,7 @@ use crate::managed::{gate, memory, pins};
 use crate::say::once;
 use crate::symbols::caller;
 use crate::symbols::libc_symbols::Symbol;
-use crate::symbols::next::next;
+use crate::symbols::next::call_at;
 use crate::symbols::shim::with_caller;
 use crate::sys::{self, Lock};
 
@@ -31,14 +32,24 @@ static BREAK: Lock<Bounds> = Lock::new(Bounds { start: 0, at: 0 });
 /// fails once, it knows that its memory is in several pieces.
 static IS_CUT: AtomicBool = AtomicBool::new(false);
 
-/// Call this before the C library's malloc comes here. What malloc has there and does not use, it gives back.
+/// Call this before the C library's malloc comes here. What malloc has behind the kernel's break and does not use, it
+/// gives back; the last page is filled, so that the program's own blocks come from managed memory.
 pub fn start() {
     // SAFETY: the C library's variable of that name: the break; null before its first call.
     let before = unsafe { (Symbol::own(c"__curbrk").address() as *const usize).as_ref() };
-    // SAFETY: may be called at any time.
-    unsafe { libc::malloc_trim(0) };
+    // SAFETY: may be called at any time; a block may be as large as the free memory at the end, without its head.
+    unsafe {
+        libc::malloc_trim(0);
+        let own = Symbol::own(c"__libc_malloc").address();
+        let rest = (libc::mallinfo().keepcost as usize).saturating_sub(40);
+        let _: *mut c_void = if own == 0 { null_mut() } else { call_at!(own, (rest)) };
+    }
     IS_CUT.store(before.is_none_or(|at| *at != 0), Relaxed);
 }
+
+/// For calls before the start: the C library's own, since another library's may call this one's.
+static SBRK: Symbol = Symbol::own(c"sbrk");
+static BRK: Symbol = Symbol::own(c"brk");
 
 fn concerns(caller: usize) -> bool {
     memory::ready() && !caller::is_own(caller) && !caller::is_linker(caller)
@@ -80,7 +91,8 @@ with_caller!(sbrk, __sbrk(1) => sbrk_from);
 unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
     let none = usize::MAX as *mut c_void;
     if !concerns(caller) {
-        return next!(SBRK, (by), none);
+        // SAFETY: the C library's function of that name has that type.
+        return if SBRK.address() == 0 { none } else { unsafe { call_at!(SBRK.address(), (by)) } };
     }
     let mallocs = caller::is_libc(caller);
     if mallocs && by > 0 && IS_CUT.swap(false, Relaxed) {
@@ -97,7 +109,8 @@ unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
 with_caller!(brk(1) => brk_from);
 unsafe extern "C" fn brk_from(to: *mut c_void, caller: usize) -> c_int {
     if !concerns(caller) {
-        return next!(BRK, (to), -1);
+        // SAFETY: as above.
+        return if BRK.address() == 0 { -1 } else { unsafe { call_at!(BRK.address(), (to)) } };
     }
     set(|_| Some(to as usize)).map_or(-1, |_| 0)
 }

@@ -27,8 +27,6 @@ functions! {
     MUTEX_INIT = c"pthread_mutex_init",
     MUTEX_DESTROY = c"pthread_mutex_destroy",
     CREATE = c"pthread_create",
-    SBRK = c"sbrk",
-    BRK = c"brk",
     FORK = c"fork",
     FORK_ALONE = c"_Fork",
     CLONE = c"clone",
