@@ -63,7 +63,7 @@ static void filled(char *p, int with) {
 int main(int argc, char **argv) {
     for (int i = 1; i < 10; i++) {
         char *p = malloc(N), *q; filled(p, i); free(p);
-        q = malloc(N - 100000); filled(q, i); free(q);
+        q = malloc(N - 100000); memset(q, i, N - 100000); free(q);
         q = calloc(N, 1);
         for (int k = 0; k < N; k += 100) CHECK(q[k] == 0);
         filled(q, i); q = realloc(q, 3 * N); CHECK(q[N - 1] == i); free(q);
