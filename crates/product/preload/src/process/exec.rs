@@ -1,7 +1,7 @@
 //! The program runs another one. [`Execution::run`] is the one place from which the kernel is asked for it.
 //!
-//! A program that was built with a sanitizer cannot be paged: it does not get this library, and one line says so. All
-//! other variables are passed on as they are.
+//! A program that was built with a sanitizer cannot be paged, nor one that Valgrind runs: it does not get this library,
+//! and one line says so. All other variables are passed on as they are.
 //!
 //! A child of vfork comes here, too: its memory is its parent's, and the C library's malloc may be in use.
 
@@ -9,6 +9,7 @@ use std::ffi::{c_char, c_int, CStr};
 
 use coldframe_proc::sanitizer;
 
+use crate::managed::ranges::failed;
 use crate::say::say;
 use crate::sys;
 
@@ -38,12 +39,16 @@ impl Execution {
     pub unsafe fn run(self) -> isize {
         let Execution { folder, path, arguments, environment, flags } = self;
         // SAFETY: the caller's environment; it is only read for a file that there is.
-        let without = self.sanitizer().and_then(|name| Some((name, unsafe { Environment::without_own(environment) }?)));
+        let without = self.obstacle().and_then(|what| Some((what, unsafe { Environment::without_own(environment) }?)));
         let environment = match &without {
-            Some((name, environment)) => {
+            Some((what, environment)) => {
                 // SAFETY: a file of this name could be opened.
-                let program = unsafe { CStr::from_ptr(path) }.to_bytes().escape_ascii();
-                say(format_args!("{program} was built with {name}: it runs unpaged"));
+                let program = unsafe { CStr::from_ptr(path) }.to_bytes();
+                let program = if program.is_empty() { b"a program" } else { program }.escape_ascii();
+                match what {
+                    Obstacle::Sanitizer(name) => say(format_args!("{program} was built with {name}: it runs unpaged")),
+                    Obstacle::Valgrind => say(format_args!("what {program} runs is unpaged")),
+                }
                 environment.all.as_ptr()
             }
             None => environment,
@@ -61,14 +66,21 @@ impl Execution {
         }
     }
 
-    /// The sanitizer that the program was built with, or a script's interpreter.
-    fn sanitizer(&self) -> Option<&'static str> {
+    /// Why the program, or a script's interpreter, cannot be paged.
+    fn obstacle(&self) -> Option<Obstacle> {
         let (mut path, mut folder, mut script) = (self.path as usize, self.folder, [0; SCRIPT + 1]);
         for _ in 0..DEEPEST {
-            // With an empty path, it is the descriptor itself.
-            let file = OpenFile::open(folder, path)?;
+            let itself = || self.flags.filter(|flags| flags & libc::AT_EMPTY_PATH != 0).and(OpenFile::copy(folder));
+            let file = OpenFile::open(folder, path).or_else(itself)?;
             let len = file.read(0, &mut script[..SCRIPT]);
-            let Some(line) = script[..len].strip_prefix(b"#!") else { return sanitizer(|at, into| file.read(at, into)) };
+            let Some(line) = script[..len].strip_prefix(b"#!") else {
+                // SAFETY: a file of this name could be opened.
+                let tools = unsafe { CStr::from_ptr(path as *const c_char) }.to_bytes().windows(TOOLS.len());
+                return match sanitizer(|at, into| file.read(at, into)) {
+                    None => tools.into_iter().any(|part| part == TOOLS).then_some(Obstacle::Valgrind),
+                    Some(name) => Some(Obstacle::Sanitizer(name)),
+                };
+            };
             let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
             let end = line.iter().position(|byte| b" \t\0".contains(byte)).unwrap_or(line.len());
             let start = line.as_ptr() as usize - script.as_ptr() as usize;
@@ -79,6 +91,14 @@ impl Execution {
     }
 }
 
+enum Obstacle {
+    Sanitizer(&'static str),
+    Valgrind,
+}
+
+/// The folder of Valgrind's tools, each a static program that loads the program.
+const TOOLS: &[u8] = b"/valgrind/";
+
 struct OpenFile(usize);
 
 impl OpenFile {
@@ -87,6 +107,12 @@ impl OpenFile {
         // SAFETY: opens what there is; the kernel looks at the path.
         let opened = unsafe { sys::call(libc::SYS_openat, [folder as usize, path, flags, 0, 0, 0]) };
         usize::try_from(opened).ok().map(OpenFile)
+    }
+
+    fn copy(file: c_int) -> Option<OpenFile> {
+        // SAFETY: makes a descriptor.
+        let copied = unsafe { sys::call(libc::SYS_fcntl, [file as usize, libc::F_DUPFD_CLOEXEC as usize, 0, 0, 0, 0]) };
+        usize::try_from(copied).ok().map(OpenFile)
     }
 
     fn read(&self, at: u64, into: &mut [u8]) -> usize {
@@ -163,6 +189,16 @@ pub unsafe extern "C" fn execveat(
     let call = Execution { folder, path, arguments, environment, flags: Some(flags) };
     // SAFETY: the caller's call.
     sys::answer(unsafe { call.run() }) as c_int
+}
+
+/// Replaces the C library's function, which makes a call of its own.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: Strings) -> c_int {
+    if file < 0 || arguments.is_null() || environment.is_null() {
+        return failed(libc::EINVAL) as c_int;
+    }
+    // SAFETY: the caller's call.
+    unsafe { execveat(file, c"".as_ptr(), arguments, environment, libc::AT_EMPTY_PATH) }
 }
 
 #[cfg(test)]

@@ -139,6 +139,37 @@ int main(void) {
 }
 
 programs! {
+    the_statistics_and_settings_of_malloc_are_the_c_librarys = check r#"
+static struct mallinfo2 info; static void look(void) { info = mallinfo2(); }
+int main(void) {
+    enum { N = 5000, LEN = 20000 }; static char *all[N];
+    look(); size_t before = info.uordblks;
+    for (int i = 0; i < N; i++) all[i] = memset(malloc(LEN), i, LEN);
+    CHECK(MANAGED(all[0]) && MANAGED(all[N - 1]));
+    look(); CHECK(info.uordblks - before >= (size_t)N * LEN && info.uordblks - before < (size_t)N * LEN * 11 / 10);
+    CHECK(info.arena >= info.uordblks && info.arena < (200 << 20) && info.hblks == 0);
+    for (int i = 0; i < N; i += 2) free(all[i]);
+    look(); CHECK(info.fordblks > (size_t)N / 2 * LEN * 9 / 10);
+    char *text; size_t len; FILE *f = open_memstream(&text, &len);
+    CHECK(malloc_info(0, f) == 0 && fclose(f) == 0 && strstr(text, "<heap nr=\"0\">"));
+    for (int i = 1; i < N; i += 2) { for (int k = 0; k < LEN; k += 999) CHECK(all[i][k] == (char)i); free(all[i]); }
+    look(); size_t system = info.arena;
+    CHECK(malloc_trim(0) == 1); look(); CHECK(info.arena + (4 << 20) < system || info.arena < 4 << 20);
+    char *own = malloc(8 << 20); look(); CHECK(info.hblks == 1 && info.hblkhd >= 8 << 20 && MANAGED(own));
+    memset(own, 1, 8 << 20); own = realloc(own, 20 << 20); CHECK(MANAGED(own) && own[(8 << 20) - 1] == 1); free(own);
+    CHECK(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1);
+    own = malloc(8 << 20); look(); CHECK(info.hblks == 0 && MANAGED(own) && malloc_usable_size(malloc(100)) == 104);
+}"#;
+    an_arena_is_enough_where_the_program_wants_one = check r#"
+static void *work(void *x) { for (int i = 0; i < 1000; i++) { char *p = malloc(i * 10); p[0] = 1; if (i % 2) free(p); } return NULL; }
+int main(int argc, char **argv) {
+    if (argc == 1) { setenv("MALLOC_ARENA_MAX", "1", 1); char *again[] = {argv[0], "x", NULL}; execv(argv[0], again); }
+    pthread_t t[8];
+    for (int i = 0; i < 8; i++) pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 8; i++) pthread_join(t[i], NULL);
+    char *text; size_t len; FILE *f = open_memstream(&text, &len);
+    CHECK(malloc_info(0, f) == 0 && fclose(f) == 0 && strstr(text, "<heap nr=\"0\">") && !strstr(text, "<heap nr=\"1\">"));
+}"#;
     threads_share_the_heap = check r#"
 enum { N = 4096 };
 static void *_Atomic box[N];
@@ -158,6 +189,36 @@ int main(void) {
     for (long i = 0; i < 8; i++) pthread_create(&t[i], NULL, thread, (void *)(i + 1));
     for (long i = 0; i < 8; i++) pthread_join(t[i], NULL);
 }"#;
+}
+
+/// Where code may not be changed, malloc of the C library is the kernel's; mappings of the program are paged.
+#[test]
+fn without_the_right_to_change_code_the_programs_mappings_are_paged_and_one_line_says_so() {
+    let source = r#"
+#include <sys/prctl.h>
+int main(int argc, char **argv) {
+    char *again[] = {argv[0], "x", NULL};
+    if (argc == 1) { if (prctl(65, 1, 0, 0, 0)) return 0; execv(argv[0], again); }   // PR_SET_MDWE
+    enum { N = 20 << 20 }; char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *q = malloc(N);
+    CHECK(MANAGED(p) && !MANAGED(q));
+    for (int i = 0; i < N; i += 1000) p[i] = q[i] = i / 1000;
+    for (int round = 0; round < 4; round++) {
+        pid_t child = fork(); int status;
+        for (int i = 0; i < N; i += 1000) CHECK(p[i] == (char)(i / 1000) && q[i] == p[i]);
+        if (child == 0) { free(q); q = malloc(N); q[0] = 1; exit(0); }
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return 7;
+}"#;
+    let Some(program) = program("fixed", source) else { return };
+    let Some(mut command) = program.paged(8 << 20) else { return };
+    let output = run(&mut command);
+    if output.status.code() == Some(0) {
+        return coldframe_toolbox::skip("PR_SET_MDWE needs Linux 6.3");
+    }
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{words}");
+    assert_eq!(words.matches("does not let a program change code").count(), 1, "{words}");
 }
 
 const ADDRESSES: &str = r#"
