@@ -1,15 +1,16 @@
 //! The library that `coldframe run` puts into an unmodified program through the dynamic linker. The program's heap
-//! then is in managed memory. A function with `no_mangle` replaces the C library's of that name.
+//! then is in managed memory: the C library's malloc gets its memory from this library. A function with `no_mangle`
+//! replaces the C library's of that name.
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
-//! - [`allocation`]: malloc and related functions, over mimalloc in managed memory; sbrk; the C library's own heap; the
-//!   memory of this library itself (`pool`)
+//! - [`allocation`]: the program break, from which malloc grows; the memory of this library itself (`pool`)
 //! - [`symbols`]: the functions behind those that are replaced, for the program (`next`) and for this library
-//!   (`own_calls`); who calls a replaced function; libraries that would otherwise not use any of this (`deepbind`)
+//!   (`own_calls`); the C library's own calls of them (`entries`); who calls a replaced function; libraries that would
+//!   otherwise not use any of this (`deepbind`)
 //! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors;
 //!   O_DIRECT, other files and devices by which the kernel writes past the page table, descriptors from elsewhere
 //! - [`kernel_access`]: memory that must stay in RAM for the kernel, pages that a pipe refers to, process_vm_writev
-//! - [`process`]: a child finds memory and heap as its parent left them; limits on the process's resources and on its
+//! - [`process`]: a child finds memory and heap as its parent left them; programs that the program runs; limits on the process's resources and on its
 //!   system calls; a signal to all processes does not reach the pagers
 //! - [`managed`]: the pager, the stacks on which it works in the program's threads, pins
 //!
@@ -23,10 +24,10 @@
 //! statistics show that it is one) continues with plain memory. A program that needs more than `max_memory` gets
 //! ENOMEM, and one line gives the reason.
 //!
-//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 32 KiB, small blocks that the C
-//! library allocates for itself (`getline`, `asprintf`), and system calls made without the C library. If the program
-//! has its own allocator, inside its executable or preloaded before this library, it keeps that allocator; memory
-//! that the allocator maps or takes with `sbrk` is managed. A child made by the bare system call, without the C
+//! Not managed: stacks, static data, what malloc has before this library starts, shared and file mappings, mappings
+//! below 32 KiB, and system calls made without the C library. Where the C library's code may not be changed, or is
+//! older than version 2.34, its malloc is not managed either. If the program has its own allocator, inside its
+//! executable or preloaded, it keeps that allocator; memory that the allocator maps or takes with `sbrk` is managed. A child made by the bare system call, without the C
 //! library, has no managed memory. If another process writes with process_vm_writev or ptrace, its bytes may be lost
 //! when the page leaves RAM at that very moment.
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test

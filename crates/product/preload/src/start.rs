@@ -5,13 +5,13 @@ use std::ffi::{c_char, c_int, CStr};
 
 use coldframe_live::Options;
 
-use crate::allocation::{heap, malloc, unmanaged};
+use crate::allocation::program_break;
 use crate::descriptors::received;
 use crate::kernel_access::threads;
 use crate::managed::{gate, memory, stacks};
 use crate::process::{files, fork};
 use crate::say::{fail, say};
-use crate::symbols::{caller, deepbind, next, own_calls};
+use crate::symbols::{caller, deepbind, entries, next, own_calls};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -26,7 +26,7 @@ extern "C" {
 
 #[cfg(not(test))]
 #[used]
-// The number puts it before mimalloc's own constructor.
+// Before any other of this library.
 #[link_section = ".init_array.00101"]
 static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
@@ -51,9 +51,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     };
     deepbind::find();
     next::find();
-    unmanaged::find();
     files::find();
-    malloc::find();
     if !caller::known() {
         fail(MACHINE, "the C library is not glibc (no libc.so.6); only programs for glibc can be run");
     }
@@ -71,9 +69,12 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     if !stacks::start() {
         fail(MACHINE, "8 MiB of address space for the pager's own stacks cannot be had");
     }
-    heap::start();
+    program_break::start();
     coldframe_live::locked::never();
     memory::begin();
+    if let Err(why) = entries::take() {
+        say(format_args!("malloc of the C library is not paged, only what the program maps: {why}"));
+    }
     // SAFETY: a function of that type, which stays loaded.
     unsafe { libc::atexit(at_exit) };
 }

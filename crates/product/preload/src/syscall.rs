@@ -11,7 +11,7 @@ use crate::descriptors::{closing, direct, pinning, received};
 use crate::kernel_access::{process_vm, rings, splice, threads};
 use crate::managed::{memory, ranges};
 use crate::mappings::{advice, lock, mapping, remap};
-use crate::process::{filter, kill, limits, wait};
+use crate::process::{exec, filter, kill, limits, wait};
 use crate::say::once;
 use crate::symbols::caller;
 use crate::symbols::shim::with_caller;
@@ -86,6 +86,10 @@ unsafe extern "C" fn syscall_from(
                 ranges::failed(libc::ENOMEM) as c_long
             }
             libc::SYS_wait4 | libc::SYS_waitid => wait::by_number(number, [a, b, c, d, e, f]) as c_long,
+            libc::SYS_execve => exec::execve(address.cast(), b as *const _, c as *const _).into(),
+            libc::SYS_execveat => {
+                exec::execveat(a as c_int, b as *const _, c as *const _, d as *const _, e as c_int).into()
+            }
             libc::SYS_kill => kill::kill(a as c_int, b as c_int).into(),
             libc::SYS_futex => threads::futex([a, b, c, d, e, f]) as c_long,
             libc::SYS_set_robust_list => threads::set_robust_list(a, b) as c_long,

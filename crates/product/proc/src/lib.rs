@@ -22,6 +22,7 @@ mod maps;
 mod pages;
 mod process;
 mod rest;
+mod sanitizer;
 mod text;
 mod tree;
 
@@ -33,6 +34,7 @@ pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, page_in_ram, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, References, Stat};
 pub use rest::Rest;
+pub use sanitizer::sanitizer;
 pub use text::{escaped, field, printable, text, unescaped};
 pub use tree::{Mount, SwapArea, Tree};
 

@@ -2,14 +2,15 @@
 //! it. Nothing is allocated, so this works inside malloc and before the first constructor.
 
 use std::ffi::CStr;
+use std::ops::Range;
 
-/// The address of a symbol; `None`: the file does not define it. By the ELF specification: program headers (1: a part
+/// The addresses of a symbol; `None`: the file does not define it. By the ELF specification: program headers (1: a part
 /// of the file in memory, 2: the dynamic section), and in that the tables of strings (5, and 10: its length) and
 /// symbols (6), which is before it. A linker may have turned the values there into addresses.
 ///
 /// # Safety
 /// A whole and correct ELF file of 64 bits is at `base`.
-pub unsafe fn symbol_in(base: usize, name: &CStr) -> Option<usize> {
+pub unsafe fn symbol_in(base: usize, name: &CStr) -> Option<Range<usize>> {
     // SAFETY: the caller's file.
     let word = |at: usize| unsafe { (at as *const usize).read_unaligned() };
     let short = |at: usize| word(at) & 0xffff;
@@ -31,5 +32,7 @@ pub unsafe fn symbol_in(base: usize, name: &CStr) -> Option<usize> {
         let is = |(i, byte): (usize, &u8)| word(strings + at + i) as u8 == *byte;
         short(symbol + 6) != 0 && at + wanted.len() <= len && wanted.iter().enumerate().all(is)
     };
-    (symbols..strings).step_by(24).find(named).map(|symbol| shift.wrapping_add(word(symbol + 8)))
+    let symbol = (symbols..strings).step_by(24).find(named)?;
+    let start = shift.wrapping_add(word(symbol + 8));
+    Some(start..start + word(symbol + 16))
 }

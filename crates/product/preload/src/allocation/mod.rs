@@ -1,7 +1,4 @@
-//! The allocation functions of C, and the heaps behind them: the program's, the C library's, and this library's own.
+//! The program break, from which the C library's malloc takes its memory; and the memory of this library's own code.
 
-pub mod heap;
-pub mod malloc;
 pub mod pool;
 pub mod program_break;
-pub mod unmanaged;

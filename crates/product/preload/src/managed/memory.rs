@@ -79,8 +79,6 @@ macro_rules! inside {
 inside! {
     map_at(spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError>;
     unmap(range: Range<usize>) -> Result<(), LiveError>;
-    keep(range: Range<usize>) -> Result<(), LiveError>;
-    take_cached(len: usize, align: usize) -> Option<Range<usize>>;
     foreign_gone(range: Range<usize>) -> ();
     extents(range: Range<usize>) -> Vec<(Range<usize>, Kind)>;
     note(range: Range<usize>, change: impl Fn(&mut Manner) + 'static) -> ();
@@ -101,11 +99,6 @@ pub fn named(block: usize, len: usize, caller: usize) -> usize {
         pager().note_caller(block..block.saturating_add(len), caller);
     }
     block
-}
-
-/// Zeroed memory that the program may read and write; `len` and `align` are multiples of a page.
-pub fn map(len: usize, align: usize) -> Result<usize, LiveError> {
-    map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
 }
 
 /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns the

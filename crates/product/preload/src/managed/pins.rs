@@ -132,12 +132,6 @@ pub fn unmap(part: Range<usize>) -> Result<(), LiveError> {
     memory::unmap(part)
 }
 
-/// As `unmap`, for a block that may be kept for the next one of its size.
-pub fn keep(block: Range<usize>) -> Result<(), LiveError> {
-    end(&block);
-    memory::keep(block)
-}
-
 fn end(part: &Range<usize>) {
     take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
 }

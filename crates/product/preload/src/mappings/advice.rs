@@ -20,7 +20,7 @@ const COLLAPSE: c_int = 25;
 pub const GUARD_INSTALL: c_int = 102;
 const GUARD_REMOVE: c_int = 103;
 
-/// Replaces the C library's function. mimalloc's purges come here, too.
+/// Replaces the C library's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     let address = address as usize;

@@ -102,7 +102,7 @@ pub unsafe extern "C" fn mmap_from(
     if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
         return call.pass() as *mut c_void;
     }
-    let own = caller::is_libc(caller) || caller::is_linker(caller);
+    let own = caller::is_linker(caller);
     let answer = match flags & FIXED {
         0 => anywhere(call, own),
         _ if concerns(call.at, len) => memory::at_once(|| fixed(call)),
@@ -119,12 +119,11 @@ fn anywhere(mut call: MmapCall, own: bool) -> isize {
     let wish = call.at.checked_next_multiple_of(PAGE).unwrap_or(0);
     let there = wish..wish.saturating_add(len);
     // Below a place in the span there is no room for a stack to grow into.
-    if !own
-        && wish != 0
-        && call.flags & libc::MAP_GROWSDOWN == 0
-        && parts(there.clone()).iter().all(|(_, owner)| *owner == Owner::Free)
-    {
-        return granted(call, there);
+    let grows = call.flags & libc::MAP_GROWSDOWN != 0;
+    if !own && !grows && wish != 0 && parts(there.clone()).iter().all(|(_, owner)| *owner == Owner::Free) {
+        if let Some(at) = granted(call, there.clone()) {
+            return at;
+        }
     }
     let wanted = len >= THRESHOLD && !own && call.flags & (libc::MAP_STACK | UNMANAGED) == 0;
     let private = call.flags & MAP_TYPE == libc::MAP_PRIVATE && call.flags & libc::MAP_ANONYMOUS != 0;
@@ -165,16 +164,22 @@ fn size(bytes: usize) -> Size {
     }
 }
 
-fn granted(call: MmapCall, there: Range<usize>) -> isize {
+/// `None`: another thread has taken the place meanwhile.
+fn granted(call: MmapCall, there: Range<usize>) -> Option<isize> {
     if call.is_private_memory() && call.flags & libc::MAP_STACK == 0 {
-        return new(Spot::Free(there.start), there.len(), call);
+        return Some(new(Spot::Free(there.start), there.len(), call)).filter(|at| *at != TAKEN);
     }
-    memory::at_once(|| foreign(MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call }, there))
+    let call = MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call };
+    Some(memory::at_once(|| foreign(call, there)))
 }
+
+/// No address, and no result of a call.
+const TAKEN: isize = -2;
 
 fn new(spot: Spot, len: usize, call: MmapCall) -> isize {
     let at = match memory::map_at(spot, len, call.protection) {
         Ok(at) => at,
+        Err(LiveError::Full { .. }) if matches!(spot, Spot::Free(_)) && call.flags & FIXED == 0 => return TAKEN,
         Err(LiveError::Full { .. }) if call.protection == libc::PROT_NONE && call.flags & FIXED == 0 => {
             let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
             let what = "is not paged: it does not fit into --max-memory";

@@ -29,6 +29,7 @@ use crate::managed::{gate, stacks};
 use crate::pointers::values;
 use crate::process::files;
 use crate::process::filter;
+use crate::symbols::entries;
 use crate::symbols::libc_symbols::Symbol;
 use crate::symbols::next::{call_at, next, none};
 use crate::sys::Lock;
@@ -80,7 +81,10 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 pub fn register() {
     if !REGISTERED.swap(true, Relaxed) {
         // SAFETY: the three are functions of that type and stay loaded.
-        let result = unsafe { register_next(Some(prepare), Some(parent), Some(child), std::ptr::null_mut()) };
+        let result = unsafe {
+            let handlers = [prepare_unless_taken, parent_unless_taken, child_unless_taken].map(Some);
+            register_next(handlers[0], handlers[1], handlers[2], std::ptr::null_mut())
+        };
         assert_eq!(result, 0, "pthread_atfork");
     }
 }
@@ -122,6 +126,27 @@ static AGAIN: AtomicU32 = AtomicU32::new(0);
 /// The C library calls this before a fork.
 unsafe extern "C" fn prepare() {
     prepare_for(false);
+}
+
+/// Handlers of a C library that calls [`_Fork`], or cannot.
+unsafe extern "C" fn prepare_unless_taken() {
+    if !entries::taken() {
+        prepare_for(false);
+    }
+}
+
+unsafe extern "C" fn parent_unless_taken() {
+    if !entries::taken() {
+        // SAFETY: as the C library calls it.
+        unsafe { parent() };
+    }
+}
+
+unsafe extern "C" fn child_unless_taken() {
+    if !entries::taken() {
+        // SAFETY: as the C library calls it.
+        unsafe { child() };
+    }
 }
 
 /// If no memory is managed, not yet or not at all, nothing is to be done. A child that `shares` the table of

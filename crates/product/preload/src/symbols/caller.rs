@@ -1,6 +1,4 @@
-//! Identifies the caller. Allocations of the C library and the dynamic linker stay outside managed memory: a forked
-//! child touches them (FILE objects, thread vectors) before its pager exists. Mappings that this library makes for
-//! itself are not the program's.
+//! Identifies the caller. Mappings that the dynamic linker and this library make for themselves are not the program's.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! `dlopen` without RTLD_DEEPBIND. A library loaded with that flag would use the C library's `free` for blocks of the
-//! managed heap. The real `dlopen` takes from its return address where to search, so this function only clears the
+//! `dlopen` without RTLD_DEEPBIND. A library loaded with that flag would close the pager's descriptors, or lock managed
+//! memory, by the C library's functions. The real `dlopen` takes from its return address where to search, so this function only clears the
 //! flag and jumps there.
 
 use std::ffi::{c_char, c_int, c_void};

@@ -2,19 +2,24 @@
 //! even `__libc_malloc`, and dlsym cannot be used inside malloc. So the C library's own table of symbols is read.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::calls::symbol_in;
 
 use crate::symbols::caller;
 
-/// The address of a function of the C library; 0: it has none of that name.
-fn look(name: &CStr) -> usize {
+/// Where a function of the C library is; `None`: it has none of that name.
+pub fn place(name: &CStr) -> Option<Range<usize>> {
     match caller::libc_base() {
-        0 => 0,
+        0 => None,
         // SAFETY: the C library is there, and stays.
-        base => unsafe { symbol_in(base, name) }.unwrap_or(0),
+        base => unsafe { symbol_in(base, name) },
     }
+}
+
+fn look(name: &CStr) -> usize {
+    place(name).map_or(0, |place| place.start)
 }
 
 /// What has a name, and how its address is found. It is looked up at its first use.

@@ -2,7 +2,7 @@
 //! argument. No stack frame may be between the caller and these instructions; the compiler promises that only for
 //! naked functions. And how functions are replaced that call others.
 
-/// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`;
+/// `with_caller!(sbrk(1) => from)`: exports `sbrk`, which has one argument, and calls `from(argument, caller)`;
 /// also for several names. The register is that of the next argument in the machine's C ABI.
 macro_rules! with_caller {
     ($($name:ident),+ ($count:tt) => $inner:ident) => { $(with_caller!(@ $count, $name, $inner);)+ };

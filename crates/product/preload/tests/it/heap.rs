@@ -7,7 +7,7 @@ use coldframe_toolbox::{have, GCC};
 programs! {
     every_block_of_the_program_is_managed = check r#"
 int main(void) {
-    size_t sizes[] = {0, 1, 16, 100, 4096, 100000, 1 << 20, (4 << 20) - 1, 4 << 20, 50 << 20, 200 << 20};
+    size_t sizes[] = {2000, 4096, 100000, 1 << 20, (4 << 20) - 1, 4 << 20, 50 << 20, 200 << 20};
     for (int i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t n = sizes[i];
         char *a = malloc(n), *b = calloc(n, 1);
@@ -29,10 +29,8 @@ int main(void) {
             p = memalign(align, n); CHECK(MANAGED(p) && (uintptr_t)p % align == 0); free(p);
         }
     }
-    char *s = strdup("hello"), *t = strndup("hello", 3);
-    CHECK(MANAGED(s) && !strcmp(s, "hello") && MANAGED(t) && !strcmp(t, "hel"));
-    CHECK(MANAGED(valloc(1)) && MANAGED(pvalloc(1)) && MANAGED(reallocarray(NULL, 10, 10)));
-    CHECK(realloc(s, 0) == NULL);
+    CHECK(MANAGED(valloc(1)) && MANAGED(pvalloc(1)) && MANAGED(reallocarray(NULL, 100, 100)));
+    CHECK(realloc(malloc(10), 0) == NULL);
     errno = 0; CHECK(malloc(SIZE_MAX) == NULL && errno == ENOMEM);
     errno = 0; CHECK(calloc(SIZE_MAX, 2) == NULL && errno == ENOMEM);
     errno = 0; CHECK(reallocarray(NULL, SIZE_MAX, 2) == NULL && errno == ENOMEM);
@@ -55,7 +53,7 @@ int main(void) {
 
 /// With RAM for all, for one block and a half, and for less than one.
 #[test]
-fn a_large_block_comes_back_to_who_wants_its_size() {
+fn a_large_block_that_was_used_before_is_zeros_for_calloc() {
     let source = r#"
 enum { N = 8 << 20 };
 static void filled(char *p, int with) {
@@ -65,11 +63,10 @@ static void filled(char *p, int with) {
 int main(int argc, char **argv) {
     for (int i = 1; i < 10; i++) {
         char *p = malloc(N), *q; filled(p, i); free(p);
-        q = malloc(N - 100000); CHECK(q == p); free(q);
-        q = calloc(N, 1); CHECK(q == p);
+        q = malloc(N - 100000); memset(q, i, N - 100000); free(q);
+        q = calloc(N, 1);
         for (int k = 0; k < N; k += 100) CHECK(q[k] == 0);
-        filled(q, i); q = realloc(q, 3 * N); CHECK(q != p && q[N - 1] == i); free(q);
-        q = malloc(3 * N); q[0] = 1; CHECK(mprotect(q, 4096, PROT_READ) == 0); free(q);
+        filled(q, i); q = realloc(q, 3 * N); CHECK(q[N - 1] == i); free(q);
         q = malloc(3 * N); q[0] = 1; free(q);
         pid_t child = fork();
         if (!child) { q = malloc(N); filled(q, 7); free(q); q = malloc(N); filled(q, 8); _exit(0); }
@@ -93,20 +90,16 @@ int main(int argc, char **argv) {
 }
 
 programs! {
-    what_the_c_library_makes_for_itself_is_not_managed = check r#"
+    the_c_librarys_own_blocks_are_of_the_same_heap = check r#"
 int compare(const void *a, const void *b) { return *(char *)a - *(char *)b; }
 static void look(void) {
     FILE *f = fopen("/proc/self/status", "r");
-    CHECK(f && !MANAGED(f));
     char *line = NULL; size_t n = 0;
-    CHECK(getline(&line, &n, f) > 0 && !MANAGED(line) && !MANAGED(f->_IO_buf_base));
-    line = realloc(line, 1000);                 // the program makes it its own
+    CHECK(f && getline(&line, &n, f) > 0);
+    line = realloc(line, 10000);
     CHECK(MANAGED(line) && !strncmp(line, "Name:", 5));
     free(line); fclose(f);
-    char *text; CHECK(asprintf(&text, "%d", 5) == 1 && !MANAGED(text)); free(text);
-    line = malloc(10); n = 10; f = fopen("/proc/self/status", "r");
-    CHECK(getline(&line, &n, f) > 0 && MANAGED(line)); free(line); fclose(f);
-    CHECK(!MANAGED(realpath("/tmp/..", NULL)));
+    char *text; CHECK(asprintf(&text, "%d", 5) == 1); free(text);
     char *big = calloc(1 << 20, 1); qsort(big, 1 << 20, 1, compare); free(big);
 }
 static void *thread(void *x) { int here; CHECK(!MANAGED(&here)); look(); return malloc(10); }
@@ -146,6 +139,37 @@ int main(void) {
 }
 
 programs! {
+    the_statistics_and_settings_of_malloc_are_the_c_librarys = check r#"
+static struct mallinfo2 info; static void look(void) { info = mallinfo2(); }
+int main(void) {
+    enum { N = 5000, LEN = 20000 }; static char *all[N];
+    look(); size_t before = info.uordblks;
+    for (int i = 0; i < N; i++) all[i] = memset(malloc(LEN), i, LEN);
+    CHECK(MANAGED(all[0]) && MANAGED(all[N - 1]));
+    look(); CHECK(info.uordblks - before >= (size_t)N * LEN && info.uordblks - before < (size_t)N * LEN * 11 / 10);
+    CHECK(info.arena >= info.uordblks && info.arena < (200 << 20) && info.hblks == 0);
+    for (int i = 0; i < N; i += 2) free(all[i]);
+    look(); CHECK(info.fordblks > (size_t)N / 2 * LEN * 9 / 10);
+    char *text; size_t len; FILE *f = open_memstream(&text, &len);
+    CHECK(malloc_info(0, f) == 0 && fclose(f) == 0 && strstr(text, "<heap nr=\"0\">"));
+    for (int i = 1; i < N; i += 2) { for (int k = 0; k < LEN; k += 999) CHECK(all[i][k] == (char)i); free(all[i]); }
+    look(); size_t system = info.arena;
+    CHECK(malloc_trim(0) == 1); look(); CHECK(info.arena + (4 << 20) < system || info.arena < 4 << 20);
+    char *own = malloc(8 << 20); look(); CHECK(info.hblks == 1 && info.hblkhd >= 8 << 20 && MANAGED(own));
+    memset(own, 1, 8 << 20); own = realloc(own, 20 << 20); CHECK(MANAGED(own) && own[(8 << 20) - 1] == 1); free(own);
+    CHECK(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1);
+    own = malloc(8 << 20); look(); CHECK(info.hblks == 0 && MANAGED(own) && malloc_usable_size(malloc(100)) == 104);
+}"#;
+    an_arena_is_enough_where_the_program_wants_one = check r#"
+static void *work(void *x) { for (int i = 0; i < 1000; i++) { char *p = malloc(i * 10); p[0] = 1; if (i % 2) free(p); } return NULL; }
+int main(int argc, char **argv) {
+    if (argc == 1) { setenv("MALLOC_ARENA_MAX", "1", 1); char *again[] = {argv[0], "x", NULL}; execv(argv[0], again); }
+    pthread_t t[8];
+    for (int i = 0; i < 8; i++) pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 8; i++) pthread_join(t[i], NULL);
+    char *text; size_t len; FILE *f = open_memstream(&text, &len);
+    CHECK(malloc_info(0, f) == 0 && fclose(f) == 0 && strstr(text, "<heap nr=\"0\">") && !strstr(text, "<heap nr=\"1\">"));
+}"#;
     threads_share_the_heap = check r#"
 enum { N = 4096 };
 static void *_Atomic box[N];
@@ -167,6 +191,36 @@ int main(void) {
 }"#;
 }
 
+/// Where code may not be changed, malloc of the C library is the kernel's; mappings of the program are paged.
+#[test]
+fn without_the_right_to_change_code_the_programs_mappings_are_paged_and_one_line_says_so() {
+    let source = r#"
+#include <sys/prctl.h>
+int main(int argc, char **argv) {
+    char *again[] = {argv[0], "x", NULL};
+    if (argc == 1) { if (prctl(65, 1, 0, 0, 0)) return 0; execv(argv[0], again); }   // PR_SET_MDWE
+    enum { N = 20 << 20 }; char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *q = malloc(N);
+    CHECK(MANAGED(p) && !MANAGED(q));
+    for (int i = 0; i < N; i += 1000) p[i] = q[i] = i / 1000;
+    for (int round = 0; round < 4; round++) {
+        pid_t child = fork(); int status;
+        for (int i = 0; i < N; i += 1000) CHECK(p[i] == (char)(i / 1000) && q[i] == p[i]);
+        if (child == 0) { free(q); q = malloc(N); q[0] = 1; exit(0); }
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return 7;
+}"#;
+    let Some(program) = program("fixed", source) else { return };
+    let Some(mut command) = program.paged(8 << 20) else { return };
+    let output = run(&mut command);
+    if output.status.code() == Some(0) {
+        return coldframe_toolbox::skip("PR_SET_MDWE needs Linux 6.3");
+    }
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{words}");
+    assert_eq!(words.matches("does not let a program change code").count(), 1, "{words}");
+}
+
 const ADDRESSES: &str = r#"
 int main(void) {
     unsigned seed = 1; void *held[256] = {0}; uintptr_t hash = 0;
@@ -174,7 +228,7 @@ int main(void) {
         int k = rand_r(&seed) % 256;
         if (i % 50 == 7) { free(held[k]); held[k] = malloc((4 << 20) + rand_r(&seed) % (9 << 20)); }
         else { free(held[k]); held[k] = malloc(rand_r(&seed) % 40000); }
-        hash = hash * 31 + (uintptr_t)held[k];
+        if (MANAGED(held[k])) hash = hash * 31 + (uintptr_t)held[k];
     }
     void *m = mmap(NULL, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     printf("%lx %p %p\n", hash, held[0], m);
@@ -214,7 +268,7 @@ fn a_library_that_binds_to_itself_first_frees_managed_blocks_all_the_same() {
 int main(void) {
     void *library = dlopen("deep.so", RTLD_NOW | RTLD_DEEPBIND);      // found by the program's own run path
     void (*give)(void *) = dlsym(library, "give");
-    for (int i = 0; i < 1000; i++) { void *p = malloc(i); CHECK(MANAGED(p)); give(p); }
+    for (int i = 0; i < 1000; i++) { void *p = malloc(2000 + i); CHECK(MANAGED(p)); give(p); }
 }"#;
     let program = compile(dir.path(), "deepbind", source, &["-Wl,--disable-new-dtags,-rpath,$ORIGIN"]);
     paged(program, ROOMY).iter_mut().for_each(|command| _ = good(command));
@@ -250,7 +304,7 @@ int main() {
         });
     for (auto &t : threads) t.join();
     auto wide = std::make_unique<Wide[]>(10);
-    bool all = managed(before_main.data()) && managed(&*m.begin()) && managed(wide.get())
+    bool all = managed(before_main.data()) && managed(m.begin()->second.data()) && managed(wide.get())
         && (std::uintptr_t)wide.get() % 256 == 0;
     try {
         throw std::runtime_error("thrown");

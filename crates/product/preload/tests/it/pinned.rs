@@ -54,7 +54,7 @@ static int get(char *how) {
 int main(int argc, char **argv) {
     int file = get(argv[1]), wrong = 0; CHECK(file >= 0);
     other = malloc(OTHER); memset(other, 1, OTHER);
-    char *all = malloc(BUFFERS * READ * P); memset(all, 0xee, BUFFERS * READ * P);
+    char *all = aligned_alloc(P, BUFFERS * READ * P); memset(all, 0xee, BUFFERS * READ * P);
     pthread_t thread, other_thread; CHECK(pthread_create(&thread, NULL, press, NULL) == 0);
     if (argc > 3) CHECK(pthread_create(&other_thread, NULL, disturb, NULL) == 0);
     for (int i = 0; i < atoi(argv[2]); i++) {

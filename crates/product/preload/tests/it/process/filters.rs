@@ -62,7 +62,7 @@ fn a_filter_that_is_there_before_the_program_refuses_it_at_the_start_or_lets_it_
     let main = "int main(int c, char **v) { CHECK(deny(atoi(v[1]), 0) == 0); setenv(\"LD_PRELOAD\", v[2], 1);
         execl(v[3], v[3], NULL); return 97; }";
     let Some(first) = program("first", &format!("{PROGRAM}{main}")) else { return };
-    let main = "int main(void) { write(1, \"begun\\n\", 6); big = malloc(SIZE); work(); return 0; }";
+    let main = "int main(void) { write(1, \"begun\\n\", 6); big = aligned_alloc(4096, SIZE); work(); return 0; }";
     let second = compile(first.dir.path(), "second", &format!("{PROGRAM}{main}"), &[]);
     for call in CALLS {
         let Some(mut command) = first.paged(4 << 20) else { return };
@@ -79,7 +79,7 @@ fn a_filter_that_a_program_sets_for_itself_is_refused_or_stops_nothing() {
     let main = r#"
 static void *other(void *x) { look(1); return NULL; }
 int main(int c, char **v) {
-    big = malloc(SIZE); CHECK(MANAGED(big)); fill(1);
+    big = aligned_alloc(4096, SIZE); CHECK(MANAGED(big)); fill(1);
     errno = 0; int result = deny(atoi(v[1]), atoi(v[2])); CHECK(result == 0 || errno == EINVAL);
     printf("%s\n", result ? "refused" : "set"); fflush(stdout);
     pthread_t t; CHECK(pthread_create(&t, NULL, other, NULL) == 0 && pthread_join(t, NULL) == 0);
@@ -102,7 +102,7 @@ int main(int c, char **v) {
 fn a_filter_that_would_end_the_program_is_refused_with_the_reason() {
     let main = r#"
 int main(void) {
-    big = malloc(SIZE); CHECK(MANAGED(big)); fill(1);
+    big = aligned_alloc(4096, SIZE); CHECK(MANAGED(big)); fill(1);
     ANSWER = SECCOMP_RET_KILL_PROCESS;
     int calls[] = {SYS_futex, SYS_gettid, SYS_rt_sigprocmask};
     for (int i = 0; i < 3; i++)

@@ -14,20 +14,20 @@ fn this_library_starts_before_all_others_and_forks_around_them() {
 char *early; int handled;
 static void handler(void) {
     CHECK(MANAGED(early) && !strcmp(early, "early"));
-    char *p = malloc(100);
+    char *p = malloc(5000);
     CHECK(MANAGED(p));
     free(p);
     handled++;
 }
 __attribute__((constructor(101))) static void begin(void) {
-    early = strdup("early"); CHECK(MANAGED(early));
+    early = strcpy(malloc(5000), "early"); CHECK(MANAGED(early));
     CHECK(pthread_atfork(handler, handler, handler) == 0);
 }"#;
     compile(dir.path(), "libearly.so", library, &["-shared", "-fPIC"]);
     let program = r#"
 extern char *early; extern int handled;
-static char *before; __attribute__((constructor(101))) static void begin(void) { before = malloc(10); }
-static void first(void) { before = malloc(10); CHECK(MANAGED(before)); }
+static char *before; __attribute__((constructor(101))) static void begin(void) { before = malloc(5000); }
+static void first(void) { before = malloc(5000); CHECK(MANAGED(before)); }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(void) = first;
 int main(void) {
     CHECK(MANAGED(early) && MANAGED(before));
@@ -89,7 +89,7 @@ int main(void) {
 
     spawned_programs_are_managed_too = check r#"
 int main(int argc, char **argv) {
-    CHECK(MANAGED(malloc(1)));
+    CHECK(MANAGED(malloc(5000)));
     if (argc > 1) return 7;
     char *words[] = {argv[0], "child", NULL}, command[1000]; pid_t child; int status;
     CHECK(posix_spawn(&child, argv[0], NULL, NULL, words, environ) == 0);
@@ -112,7 +112,7 @@ const MEMORY: &str = r#"
 enum { SIZE = 8 << 20 };
 static char *big;
 static void fill(int round) {
-    if (!big) big = malloc(SIZE);
+    if (!big) big = aligned_alloc(4096, SIZE);
     CHECK(MANAGED(big));
     for (long i = 0; i < SIZE; i += 4096) *(int *)(big + i) = (i >> 12) * 7 + round;
 }

@@ -1,5 +1,6 @@
 //! Forks, rights, limits and filters of system calls: what concerns a whole process.
 
+mod exec;
 mod filters;
 mod fork;
 mod identity;
