@@ -108,7 +108,7 @@ mod work;
 
 pub use error::LiveError;
 pub use inject::Inject;
-pub use life::fork::Child;
+pub use life::fork::{Child, Inherited};
 pub use life::locked;
 pub use measure::trials;
 pub use memory::extents;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub use region::{Pin, Region};
 
-use crate::life::fork::Child;
+use crate::life::fork::{Child, Inherited};
 use crate::life::{start, Inner};
 use crate::memory::extents::{Kind, Manner};
 use crate::region::mapping::Spot;
@@ -241,6 +241,18 @@ impl Pager {
     /// After the fork, in the child: from now on it pages for itself.
     pub fn fork_child(&self) {
         Inner::fork_children(std::iter::once(&*self.inner));
+    }
+
+    /// From now on only the pager process has the descriptor of the statistics ([`Options::stats_fd`]), if it is a
+    /// process of its own. The library then calls [`Pager::inherit_statistics`] before each execution of a program.
+    pub fn leave_statistics(&self) {
+        self.inner.leave_statistics();
+    }
+
+    /// Before the program executes another one: opens the descriptor of the statistics for that one, under the number
+    /// that it expects.
+    pub fn inherit_statistics(&self) -> Option<Inherited> {
+        self.inner.inherit_statistics()
     }
 
     /// A process that this one has made has its memory, too (CLONE_VM): the pager serves it as long as it lives.

@@ -72,8 +72,12 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     program_break::start();
     coldframe_live::locked::never();
     memory::begin();
-    if let Err(why) = entries::take() {
-        say(format_args!("malloc of the C library is not paged, only what the program maps: {why}"));
+    match entries::take() {
+        Ok(()) => memory::pager().leave_statistics(),
+        // Programs that the C library itself starts inherit the statistics.
+        Err(why) => {
+            say(format_args!("malloc of the C library is not paged, only what the program maps: {why}"));
+        }
     }
     // SAFETY: a function of that type, which stays loaded.
     unsafe { libc::atexit(at_exit) };

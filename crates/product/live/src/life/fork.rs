@@ -21,7 +21,7 @@
 //! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the place, so that
 //! other mappings of the child, including the pager's own memory, get other addresses.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use super::Inner;
 use crate::memory::extents::Manner;
@@ -32,7 +32,7 @@ use crate::stats::Stats;
 use crate::swap::files::SwapFiles;
 use crate::swap::parent::Parent;
 use crate::sys::lock::Lock;
-use crate::sys::sockets::{self, SocketName};
+use crate::sys::sockets::{self, Appointment};
 use crate::sys::{self, fatal, own_descriptors, Errno, High, Sys};
 use crate::LiveError;
 
@@ -70,9 +70,8 @@ struct Ready {
     kind: Child,
     /// The kernel refused to let the memory be inherited, or a connection: there must be no child.
     refused: Option<Errno>,
-    /// Of the pager: where it waits for the connection, and the word that the program says there.
+    /// Of the pager: where it waits for the connection.
     listening: Option<High>,
-    word: [u8; 16],
     /// Of the pager: a swap file for the child.
     file: Option<Result<High, LiveError>>,
     /// Of the program: the child's end.
@@ -89,13 +88,14 @@ struct Kit {
     file: Option<OwnedFd>,
     folder: Option<OwnedFd>,
     source: Option<OwnedFd>,
+    statistics: Option<OwnedFd>,
 }
 
 impl Kit {
     /// As a message: a bit for each descriptor.
-    fn send(parts: [Option<&High>; 3], line: impl AsFd) -> Sys<()> {
+    fn send(parts: [Option<&High>; sockets::MOST], line: impl AsFd) -> Sys<()> {
         let bits = parts.iter().enumerate().map(|(i, part)| u8::from(part.is_some()) << i).sum::<u8>();
-        let mut fds = [line.as_fd(); 3];
+        let mut fds = [line.as_fd(); sockets::MOST];
         let mut count = 0;
         for part in parts.into_iter().flatten() {
             fds[count] = part.as_fd();
@@ -109,12 +109,23 @@ impl Kit {
         let (_, fds) = sockets::receive(line, &mut bits, true)?;
         let mut fds = fds.into_iter().flatten();
         let mut next = |i: u8| if bits[0] >> i & 1 != 0 { fds.next() } else { None };
-        Ok(Kit { file: next(0), folder: next(1), source: next(2) })
+        Ok(Kit { file: next(0), folder: next(1), source: next(2), statistics: next(3) })
     }
 }
 
 /// Between looks whether a child has all of its memory.
 const WAIT_US: u64 = 500;
+
+/// A descriptor that an executed program inherits. It is closed with this, if there was none.
+#[derive(Debug)]
+pub struct Inherited(RawFd);
+
+impl Drop for Inherited {
+    fn drop(&mut self) {
+        // SAFETY: this value's own.
+        drop(unsafe { OwnedFd::from_raw_fd(self.0) });
+    }
+}
 
 pub struct Forks {
     /// Present from `prepare` until the fork is over.
@@ -139,20 +150,17 @@ impl Forks {
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
     pub fn fork_prepare(&self, kind: Child) {
-        let Some((name, word)) = self.run(|| self.prepare(kind)) else { return };
-        let line = || {
-            let line = sockets::connect(&name)?;
-            sockets::send(&line, &word, &[])?;
-            Ok(sys::move_high(line))
-        };
+        let Some(appointment) = self.run(|| self.prepare(kind)) else { return };
         let mut ready = self.forks.ready.lock();
         let Some(ready) = ready.as_mut() else { return };
-        let line = if kind == Child::Pages { sys::with_room(|_| line()) } else { Err(Errno::PERM) };
+        let connect = |to| sys::with_room(|_| sockets::connect(to).map(sys::move_high));
+        let line = appointment.as_ref().map_or_else(|error| Err(*error), connect);
         let error = line.as_ref().err().copied();
         // The program's own descriptor.
         ready.line = line.ok();
         self.run(|| {
-            if let Err(error) = error.map_or_else(|| self.accept(ready), Err) {
+            let accepted = appointment.and_then(|appointment| self.accept(ready, &appointment));
+            if let Err(error) = error.map_or(accepted, Err) {
                 self.without_connection(ready, error);
             }
         });
@@ -172,9 +180,9 @@ impl Inner {
         }
     }
 
-    /// Where the pager's descriptors are. None: the process does not page. Otherwise where it waits for a connection,
-    /// and for which word.
-    fn prepare(&self, kind: Child) -> Option<(SocketName, [u8; 16])> {
+    /// Where the pager's descriptors are. None: the process does not page. Otherwise how to connect, if the child is to
+    /// page.
+    fn prepare(&self, kind: Child) -> Option<Sys<Appointment>> {
         self.managed.take_over();
         self.managed.space().begin_change();
         self.managed.gate.close();
@@ -188,31 +196,25 @@ impl Inner {
             self.fill_dropped();
         }
         let refused = self.inherit(true).err();
-        let listening = sockets::listen();
-        let (listening, name) = listening.map_or((None, SocketName::default()), |(socket, name)| (Some(socket), name));
-        let mut word = [0; 16];
-        let _ = rustix::rand::getrandom(&mut word[..], rustix::rand::GetRandomFlags::empty());
         let file = (!slow && kind == Child::Pages).then(|| self.forks.files.another());
-        let listening = listening.map(sys::move_high);
-        *self.forks.ready.lock() =
-            Some(Ready { kind, refused, listening, word, file, line: None, store: None, alone: None });
-        Some((name, word))
+        let listening = if kind == Child::Pages { sockets::listen() } else { Err(Errno::PERM) };
+        let (listening, appointment) = match listening {
+            Ok((socket, appointment)) => (Some(sys::move_high(socket)), Ok(appointment)),
+            Err(error) => (None, Err(error)),
+        };
+        let ready = Ready { kind, refused, listening, file, line: None, store: None, alone: None };
+        *self.forks.ready.lock() = Some(ready);
+        Some(appointment)
     }
 
     /// Where the pager's descriptors are: the connection that the program has made, by which the child gets what it
     /// needs.
-    fn accept(&self, ready: &mut Ready) -> Sys<()> {
+    fn accept(&self, ready: &mut Ready, appointment: &Appointment) -> Sys<()> {
         let listening = ready.listening.take().ok_or(Errno::AGAIN)?;
-        let child = loop {
-            // Others may find the name, but not the word.
-            let (child, mut word) = (sockets::accept(&listening)?, [0; 16]);
-            if sockets::receive(&child, &mut word, false).is_ok() && word == ready.word {
-                break child;
-            }
-        };
+        let child = sockets::accept(&listening, appointment)?;
         let file = ready.file.as_ref().and_then(|file| file.as_ref().ok());
-        let source = self.source.get().device();
-        self.forks.files.with_folder(|folder| Kit::send([file, folder, source], &child))?;
+        let (source, statistics) = (self.source.get().device(), self.statistics.get().as_ref());
+        self.forks.files.with_folder(|folder| Kit::send([file, folder, source, statistics], &child))?;
         if let Some(server) = self.threads.server() {
             server.add(&child, self.managed.work.log().epoch_of_fork())?;
         }
@@ -267,7 +269,7 @@ impl Inner {
         let of_log = || self.managed.work.log().files().any(|file| file.raw() == number);
         let alive = || self.forks.alive.lock().iter().any(|line| line.as_raw_fd() == number);
         let within = || !self.threads.have_process() && (of_log() || alive());
-        line.is_some_and(|line| line.as_raw_fd() == number) || self.options.stats_fd == Some(number) || within()
+        line.is_some_and(|line| line.as_raw_fd() == number) || self.own_statistics() == Some(number) || within()
     }
 
     /// `fork_child` for all pagers of a process. A child that shares its parent's table closes nothing there.
@@ -338,7 +340,7 @@ impl Inner {
                     // SAFETY: as above.
                     drop(unsafe { self.managed.work.leave_parent() });
                     own_descriptors::leave(|number| {
-                        self.options.stats_fd == Some(number) || ready.kind == Child::SharesDescriptors
+                        self.own_statistics() == Some(number) || ready.kind == Child::SharesDescriptors
                     });
                 } else {
                     // The parents' swap files are not read any more.
@@ -358,7 +360,10 @@ impl Inner {
             unsafe { self.managed.work.renew(device)? };
             self.forks.files.set_folder(kit.folder.map(sys::move_high));
             // SAFETY: as above.
-            unsafe { self.source.renew() }.set_device(kit.source.map(sys::move_high));
+            unsafe {
+                self.source.renew().set_device(kit.source.map(sys::move_high));
+                *self.statistics.renew() = kit.statistics.map(sys::move_high);
+            }
             // SAFETY: as above.
             unsafe { self.managed.work.renew_recording(self.options.record.as_ref())? };
             let uffd = self.source.get().make(false).map_err(|e| LiveError::os("userfaultfd", e))?;
@@ -366,13 +371,41 @@ impl Inner {
             let parents = unsafe { self.managed.memory().watch_with(uffd) };
             let folder = self.forks.folder();
             // SAFETY: as above; the pager lives as long as its process, or stops the threads.
-            let start = || unsafe { self.threads.start(&self.managed, own_process, folder, self.options.stats_fd) };
+            let start = || unsafe { self.threads.start(&self.managed, own_process, folder, self.own_statistics()) };
             self.watch_all().and_then(|()| start()).inspect_err(|_| {
                 // It is closed, and the memory is no longer watched.
                 // SAFETY: as above.
                 drop(unsafe { self.managed.memory().watch_with(parents) });
             })
         })
+    }
+
+    /// Before the program executes another one: the descriptor of the statistics, as the other one expects it. None: it
+    /// is there, or there is none, or it cannot be had.
+    pub fn inherit_statistics(&self) -> Option<Inherited> {
+        let number = self.options.stats_fd.filter(|number| !own_descriptors::has(*number) && !sys::is_open(*number))?;
+        if !self.threads.have_process() {
+            return None;
+        }
+        let (listening, appointment) = self.run(|| {
+            let (listening, appointment) = sockets::listen().ok()?;
+            Some((listening.into_raw_fd(), appointment))
+        })?;
+        let line = sys::with_room(|_| sockets::connect(&appointment));
+        let is_connected = line.is_ok();
+        self.run(|| {
+            // SAFETY: made above, by the pager's process.
+            let listening = unsafe { OwnedFd::from_raw_fd(listening) };
+            if !is_connected {
+                return;
+            }
+            if let (Ok(line), Some(statistics)) = (sockets::accept(&listening, &appointment), self.statistics.get()) {
+                let _ = sockets::send(&line, b"x", &[statistics.as_fd()]);
+            }
+        });
+        let (_, [fd, ..]) = sockets::receive(line.ok()?, &mut [0], true).ok()?;
+        let fd = fd?;
+        sys::with_room(|_| sys::inherit_as(&fd, number)).ok().map(|()| Inherited(number))
     }
 
     fn open_gate(&self) {

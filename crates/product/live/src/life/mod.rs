@@ -7,12 +7,13 @@ mod process;
 pub mod start;
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::region::ManagedMemory;
 use crate::stats::Stats;
 use crate::swap::secret::lock;
-use crate::sys::{fatal, High, Own, Signals, Source};
+use crate::sys::{fatal, own_descriptors, High, Own, Signals, Source};
 use crate::threads::Threads;
 use crate::{Options, PAGE};
 use fork::Forks;
@@ -33,8 +34,10 @@ pub struct Inner {
     forks: Forks,
     source: Own<Source>,
     pub stats: &'static Stats,
-    /// Open as long as the pager lives: by it, another process finds the statistics.
-    _stats_fd: Option<High>,
+    /// Open as long as the pager lives: by it, another process finds the statistics, and later programs have them.
+    statistics: Own<Option<High>>,
+    /// The program has no descriptor of them.
+    left_statistics: AtomicBool,
 }
 
 impl Inner {
@@ -46,6 +49,21 @@ impl Inner {
     /// A process that this one has made has its memory, too.
     pub fn shares_memory_with(&self, process: usize) {
         self.threads.add_other(process);
+    }
+
+    /// From now on only the pager process has the descriptor of the statistics, if there is one: a program that is
+    /// executed gets it by [`Inner::inherit_statistics`].
+    pub fn leave_statistics(&self) {
+        let _signals = Signals::block();
+        if self.threads.have_process() {
+            own_descriptors::leave(|number| self.options.stats_fd != Some(number));
+            self.left_statistics.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The program's descriptor of the statistics, if it has one.
+    fn own_statistics(&self) -> Option<RawFd> {
+        self.options.stats_fd.filter(|_| !self.left_statistics.load(Ordering::Relaxed))
     }
 
     pub fn flush_journal(&self) {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
@@ -188,7 +188,8 @@ fn build(
         forks: Forks::new(swap_files),
         source: Own::new(source),
         stats,
-        _stats_fd: stats_fd,
+        statistics: Own::new(stats_fd),
+        left_statistics: AtomicBool::new(false),
         options,
     })
 }

@@ -13,7 +13,7 @@ use rustix::fs::{self, SealFlags};
 
 use crate::stats::{Chosen, Snapshot, Stats};
 use crate::sys::fatal::Mail;
-use crate::sys::High;
+use crate::sys::{own_descriptors, High};
 use crate::{sys, LiveError};
 
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -139,10 +139,12 @@ pub fn is_later(options: &crate::Options) -> bool {
 pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<High>), LiveError> {
     let shared = shared(fd);
     if let (Some(fd), Some(_)) = (fd, shared) {
-        if let Ok(fd) = again(fd, true) {
-            let stats = map(fd.as_raw_fd(), RIGHTS)?;
+        if let Ok(to_write) = again(fd, true) {
+            let stats = map(to_write.as_raw_fd(), RIGHTS)?;
             stats.mail.use_it();
-            return Ok((stats, None));
+            own_descriptors::add(fd);
+            // SAFETY: inherited for this.
+            return Ok((stats, Some(unsafe { High::from_raw(fd) })));
         }
     }
     let own = sys::move_high(memfd()?);

@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn a_child_gets_the_page_that_it_asks_for_or_the_error() {
-        let (listening, name) = sockets::listen().unwrap();
-        let child = sockets::connect(&name).unwrap();
-        let server = sockets::accept(&listening).unwrap();
+        let (listening, appointment) = sockets::listen().unwrap();
+        let child = sockets::connect(&appointment).unwrap();
+        let server = sockets::accept(&listening, &appointment).unwrap();
         let parents = std::thread::spawn(move || {
             let (mut slot, page) = ([0; 8], [7u8; PAGE]);
             while receive(&server, &mut slot, true).is_ok() {

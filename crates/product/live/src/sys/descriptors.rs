@@ -156,7 +156,9 @@ fn moved(fd: OwnedFd, how: i32) -> OwnedFd {
         }
     };
     let own = fd.as_raw_fd() as u64;
-    let above = with_room(|soft| duplicate(soft.min(HIGHEST)));
+    // The first of them is for the statistics (`move_high_inherited`), also when they are not open here.
+    let first = if how == libc::F_DUPFD { 0 } else { 1 };
+    let above = with_room(|soft| duplicate(soft.min(HIGHEST) + first));
     let below =
         || limit(None).and_then(|limit| (own + 1..limit.rlim_cur.saturating_sub(SPARE)).rev().find_map(duplicate));
     above.or_else(below).unwrap_or(fd)

@@ -39,6 +39,7 @@ pub use leaving::{
 };
 pub use own::Own;
 pub use process::{adopts_orphans, await_events, await_events_for, close_range, deadly_pipe, disarm, dup_onto};
+pub use process::{inherit_as, is_open};
 pub use process::{leave_group_and_folder, lift_limits, move_to, reap};
 pub use rustix::io::{retry_on_intr as again, Errno};
 pub use rustix::thread::sched_yield as give_way;

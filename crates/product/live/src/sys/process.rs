@@ -36,6 +36,17 @@ pub fn dup_onto(fd: &OwnedFd, number: RawFd) -> Sys<()> {
     unsafe { call(libc::SYS_dup3, a) }.map(drop)
 }
 
+/// Puts a copy of a descriptor in the place of another number; a program that is executed inherits it.
+pub fn inherit_as(fd: &OwnedFd, number: RawFd) -> Sys<()> {
+    // SAFETY: no pointers.
+    unsafe { call(libc::SYS_dup3, [fd.as_raw_fd() as usize, number as usize, 0, 0, 0, 0]) }.map(drop)
+}
+
+pub fn is_open(number: RawFd) -> bool {
+    // SAFETY: no pointers.
+    unsafe { call(libc::SYS_fcntl, [number as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) }.is_ok()
+}
+
 /// Moves a descriptor to the lowest free number from `from` on; it is closed on exec.
 pub fn move_to(fd: RawFd, from: RawFd) -> Sys<RawFd> {
     let a = [fd as usize, libc::F_DUPFD_CLOEXEC as usize, from as usize, 0, 0, 0];

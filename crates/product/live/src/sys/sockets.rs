@@ -13,14 +13,21 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use super::{again, call, Errno, Sys};
 
 /// The most descriptors of one message.
-pub const MOST: usize = 3;
+pub const MOST: usize = 4;
 
 /// `struct sockaddr_un` of such a name: a zero and five digits (unix(7), "Autobind feature").
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SocketName {
+#[derive(Clone, Copy, Debug)]
+struct SocketName {
     family: u16,
     name: [u8; 6],
+}
+
+/// What who connects has to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Appointment {
+    name: SocketName,
+    word: [u8; 16],
 }
 
 fn socket() -> Sys<OwnedFd> {
@@ -29,8 +36,8 @@ fn socket() -> Sys<OwnedFd> {
     unsafe { call(libc::SYS_socket, a).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
-/// A socket that listens, and its name.
-pub fn listen() -> Sys<(OwnedFd, SocketName)> {
+/// A socket that listens.
+pub fn listen() -> Sys<(OwnedFd, Appointment)> {
     let socket = socket()?;
     let mut name = SocketName { family: libc::AF_UNIX as u16, name: [0; 6] };
     let mut len = size_of::<SocketName>() as u32;
@@ -41,22 +48,32 @@ pub fn listen() -> Sys<(OwnedFd, SocketName)> {
         call(libc::SYS_listen, [fd, 1, 0, 0, 0, 0])?;
         call(libc::SYS_getsockname, [fd, at, &raw mut len as usize, 0, 0, 0])?;
     }
-    Ok((socket, name))
+    let mut word = [0; 16];
+    rustix::rand::getrandom(&mut word[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok((socket, Appointment { name, word }))
 }
 
-pub fn connect(name: &SocketName) -> Sys<OwnedFd> {
+/// Connects, and says the word.
+pub fn connect(to: &Appointment) -> Sys<OwnedFd> {
     let socket = socket()?;
-    let a = [socket.as_raw_fd() as usize, name as *const SocketName as usize, size_of::<SocketName>(), 0, 0, 0];
+    let a = [socket.as_raw_fd() as usize, &raw const to.name as usize, size_of::<SocketName>(), 0, 0, 0];
     // SAFETY: the name lives through the call.
     again(|| unsafe { call(libc::SYS_connect, a) })?;
+    send(&socket, &to.word, &[])?;
     Ok(socket)
 }
 
-/// The connection that waits at a listening socket.
-pub fn accept(listening: &OwnedFd) -> Sys<OwnedFd> {
+/// The connection that waits at a listening socket, from who has said the word. Others may find the name.
+pub fn accept(listening: &OwnedFd, appointment: &Appointment) -> Sys<OwnedFd> {
     let a = [listening.as_raw_fd() as usize, 0, 0, libc::SOCK_CLOEXEC as usize, 0, 0];
-    // SAFETY: no pointers; the descriptor is new and ours.
-    unsafe { again(|| call(libc::SYS_accept4, a)).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
+    loop {
+        // SAFETY: no pointers; the descriptor is new and ours.
+        let made = unsafe { again(|| call(libc::SYS_accept4, a)).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }?;
+        let mut word = [0; 16];
+        if receive(&made, &mut word, false).is_ok() && word == appointment.word {
+            return Ok(made);
+        }
+    }
 }
 
 /// Sends a message with descriptors. It never waits.

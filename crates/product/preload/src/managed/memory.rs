@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
 use coldframe_live::extents::{Kind, Manner};
-use coldframe_live::{own_descriptors, LiveError, Options, Pager, Spot, PAGE};
+use coldframe_live::{LiveError, Options, Pager, Spot, PAGE};
 use coldframe_recording::span;
 
 use crate::managed::{gate, stacks};
@@ -22,7 +22,6 @@ pub fn start(mut options: Options, direct: bool) -> Result<(), LiveError> {
     // An executable that cannot be moved, with a lot of static data, may be there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
-    let stats = options.stats_fd;
     let pager = Pager::start_for_program(options)?;
     let span = pager.span();
     if direct && !pager.expect_pinned_frames() {
@@ -36,7 +35,6 @@ pub fn start(mut options: Options, direct: bool) -> Result<(), LiveError> {
     }
     START.store(span.start, Relaxed);
     LEN.store(span.len(), Relaxed);
-    stats.into_iter().for_each(own_descriptors::add);
     Ok(())
 }
 

@@ -7,8 +7,10 @@
 
 use std::ffi::{c_char, c_int, CStr};
 
+use coldframe_live::Inherited;
 use coldframe_proc::sanitizer;
 
+use crate::managed::memory;
 use crate::managed::ranges::failed;
 use crate::say::say;
 use crate::sys;
@@ -53,6 +55,8 @@ impl Execution {
             }
             None => environment,
         };
+        // Closed again if there is no such program.
+        let _statistics = if memory::ready() && without.is_none() { statistics() } else { None };
         let [path, arguments, environment] = [path as usize, arguments as usize, environment as usize];
         // SAFETY: the caller's call.
         unsafe {
@@ -89,6 +93,11 @@ impl Execution {
         }
         None
     }
+}
+
+/// What a later program of the run needs to be one.
+fn statistics() -> Option<Inherited> {
+    memory::inside(|| memory::pager().inherit_statistics())
 }
 
 enum Obstacle {
