@@ -1,4 +1,5 @@
-//! Fork. Our handlers are registered before all others, so `prepare` runs last and `child` runs first: other
+//! Fork. The C library's `fork` calls [`_Fork`] here (`symbols/entries.rs`): after it has locked malloc and before it
+//! touches anything in the child. Where it cannot, handlers do the work, and malloc is not managed. Our handlers are registered before all others, so `prepare` runs last and `child` runs first: other
 //! libraries' handlers find their memory in both. The first registration of any library also registers ours, since it
 //! may come before the first constructor. An allocator inside the executable is asked for memory, and registers its
 //! handlers, while the program is still being loaded.
