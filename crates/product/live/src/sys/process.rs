@@ -103,15 +103,15 @@ pub fn lift_limits() {
     }
 }
 
-/// A pipe whose reading end brings SIGKILL to this process as soon as nobody has the writing end.
-pub fn deadly_pipe() -> Sys<(OwnedFd, OwnedFd)> {
+/// A pipe whose reading end brings SIGKILL to another process as soon as a byte comes, or nobody has the writing end.
+pub fn deadly_pipe(process: usize) -> Sys<(OwnedFd, OwnedFd)> {
     let (read, write) = super::pipe(0)?;
     let set = |command: i32, value: usize| {
         // SAFETY: no pointers; the descriptor is ours.
         unsafe { call(libc::SYS_fcntl, [read.as_raw_fd() as usize, command as usize, value, 0, 0, 0]) }
     };
     set(F_SETSIG, libc::SIGKILL as usize)?;
-    set(libc::F_SETOWN, super::getpid())?;
+    set(libc::F_SETOWN, process)?;
     set(libc::F_SETFL, libc::O_ASYNC as usize)?;
     Ok((read, write))
 }

@@ -22,7 +22,7 @@
 //! process's own. Other processes that have the memory, made by clone with CLONE_VM, are known by their pidfds.
 
 use std::ffi::c_void;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
@@ -62,7 +62,8 @@ struct Ties {
 struct ProcessStart {
     threads: *const Threads,
     managed: *const ManagedMemory,
-    ties: Ties,
+    /// The program's `statm`, or -1.
+    size: RawFd,
     folder: RawFd,
     ready: AtomicU32,
 }
@@ -84,16 +85,9 @@ impl Threads {
         kept: Option<RawFd>,
     ) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
-        let pipe = || sys::deadly_pipe().map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
-        let (size, program) = (sys::open_file(c"/proc/self/statm").ok(), sys::own_pidfd().map_err(failed)?);
-        let (size, program) = (size.map(sys::move_high), sys::move_high(program));
-        let pipes = [pipe().map_err(failed)?, pipe().map_err(failed)?];
-        let ties = Ties {
-            pipes: pipes.each_ref().map(|(read, write)| (read.as_raw_fd(), write.as_raw_fd())),
-            program: program.as_raw_fd(),
-            sizes: [size.as_ref().map_or(-1, |size| size.as_raw_fd()), -1],
-        };
-        let mut start = ProcessStart { threads: self, managed, ties, folder, ready: AtomicU32::new(BEGINS) };
+        let file = sys::open_file(c"/proc/self/statm").ok().map(sys::move_high);
+        let size = file.as_ref().map_or(-1, |file| file.as_raw_fd());
+        let mut start = ProcessStart { threads: self, managed, size, folder, ready: AtomicU32::new(BEGINS) };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
         let started = unsafe { spawn(run, (&raw mut start).cast(), PROCESS) }.and_then(|thread| loop {
@@ -103,9 +97,6 @@ impl Threads {
                 error => return Err(Errno::from_raw_os_error(error as i32)),
             }
         });
-        // The reading ends first, or this process would end.
-        let [(first, _a), (second, _b)] = pipes;
-        drop((first, second));
         match started {
             Ok(_) => own_descriptors::leave(|number| Some(number) == kept),
             Err(_) => PAGER.store(0, Relaxed),
@@ -128,7 +119,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
     let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(managed, start.ties, start.folder).and_then(|ties| unsafe {
+    let settled = settle(managed, start.size, start.folder).and_then(|ties| unsafe {
         threads.start_threads(managed)?;
         threads.calls.start()?;
         Ok(ties)
@@ -148,7 +139,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 }
 
 /// Leaves all that is the program's.
-fn settle(managed: &ManagedMemory, mut ties: Ties, folder: RawFd) -> Sys<Ties> {
+fn settle(managed: &ManagedMemory, size: RawFd, folder: RawFd) -> Sys<Ties> {
     let _ = rustix::thread::set_name(NAME);
     sys::descriptors::allow_all();
     sys::lift_limits();
@@ -163,13 +154,17 @@ fn settle(managed: &ManagedMemory, mut ties: Ties, folder: RawFd) -> Sys<Ties> {
     sys::close_range(from..RawFd::MAX)?;
     // Now there are free descriptors, even if the program has hardly any.
     managed.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    ties.pipes[0].1 = sys::move_to(ties.pipes[0].1, 0)?;
-    let highest = sys::descriptors::highest();
-    let above = [from, highest, highest - 1].into_iter().find_map(|number| sys::move_to(ties.pipes[1].1, number).ok());
-    ties.pipes[1].1 = above.unwrap_or(ties.pipes[1].1);
-    ties.sizes[1] = sys::open_file(c"/proc/self/statm").map_or(-1, std::os::fd::IntoRawFd::into_raw_fd);
+    let program = PROGRAM.load(Relaxed);
+    let pipe = || sys::deadly_pipe(program).map(|(read, write)| (read.into_raw_fd(), write.into_raw_fd()));
+    // The one that is closed first is the lowest of all. Its reading end is moved above the other descriptors.
+    let ((read, lowest), (other, highest)) = (pipe()?, pipe()?);
+    let above = [from, sys::descriptors::highest() - 1].into_iter();
+    let above = |fd: RawFd| above.clone().find_map(|number| sys::move_to(fd, number).ok()).unwrap_or(fd);
+    let pipes = [(above(read), lowest), (other, above(highest))];
+    let own = sys::open_file(c"/proc/self/statm").map_or(-1, IntoRawFd::into_raw_fd);
     sys::pids::open_status();
-    fatal::end_by(ties.pipes[0].1, ties.program);
+    let ties = Ties { pipes, program: sys::pidfd(program)?.into_raw_fd(), sizes: [size, own] };
+    fatal::end_by(lowest, ties.program);
     // A filter of the program's may refuse this.
     sys::await_events([ties.program, -1], false)?;
     sys::leave_group_and_folder();
