@@ -131,6 +131,9 @@ impl Pager {
     /// # Errors
     /// The kernel does not watch memory.
     pub fn open(&self, range: Range<usize>) -> Result<(), LiveError> {
+        if !self.inner.managed.memory().kernel_owned.is_on() {
+            return Ok(());
+        }
         let opened = self.inner.run(|| self.inner.managed.open_range(range));
         opened.map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
     }
