@@ -159,8 +159,12 @@ impl Inner {
         // The program's own descriptor.
         ready.line = line.ok();
         self.run(|| {
-            let accepted = appointment.and_then(|appointment| self.accept(ready, &appointment));
-            if let Err(error) = error.map_or(accepted, Err) {
+            // Where nobody connects, this must not wait.
+            let accepted = match (error, appointment) {
+                (Some(error), _) | (None, Err(error)) => Err(error),
+                (None, Ok(appointment)) => self.accept(ready, &appointment),
+            };
+            if let Err(error) = accepted {
                 self.without_connection(ready, error);
             }
         });

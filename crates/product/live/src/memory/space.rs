@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::memory::extents::{Extents, Kind, Manner};
 use crate::sys::lock::{Guard, Lock};
@@ -40,6 +40,8 @@ pub struct Space {
     pub zeros: usize,
     /// The memory file that the span is a private mapping of, page by page.
     file: Option<RawFd>,
+    /// Free addresses are in no file any more.
+    anonymous: AtomicBool,
     changing: Lock<()>,
     extents: Lock<Extents>,
     /// For each chunk, whether any of its pages may not be `Nowhere`.
@@ -74,7 +76,17 @@ impl Space {
             }
         };
         let extents = Lock::new(Extents::new(start..start + len));
-        let space = Space { start, pages, zeros, file, changing: Lock::new(()), extents, touched, opened };
+        let space = Space {
+            start,
+            pages,
+            zeros,
+            file,
+            anonymous: AtomicBool::new(false),
+            changing: Lock::new(()),
+            extents,
+            touched,
+            opened,
+        };
         if len < ASIDE << 10 {
             // The limit that made it so small could refuse this later.
             (0..pages).step_by(ASIDE / PAGE).try_for_each(|page| space.open_aside(page)).map_err(no_room)?;
@@ -84,6 +96,11 @@ impl Space {
             unsafe { space.map_free(&space.span()) }.map_err(no_room)?;
         }
         Ok(space)
+    }
+
+    /// In a process that does not page, and has no descriptor of the file.
+    pub fn leave_file(&self) {
+        self.anonymous.store(true, Ordering::Relaxed);
     }
 
     pub fn is_of_file(&self) -> bool {
@@ -104,7 +121,8 @@ impl Space {
     /// # Safety
     /// As above.
     pub unsafe fn map_new(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
-        let of_file = self.file.filter(|_| range.end <= self.aside());
+        let in_file = range.end <= self.aside() && !self.anonymous.load(Ordering::Relaxed);
+        let of_file = self.file.filter(|_| in_file);
         // SAFETY: the caller answers for it.
         unsafe { map_over(range, protection, of_file.map(|file| (file, range.start - self.start))) }
     }

@@ -85,6 +85,7 @@ impl ManagedMemory {
             fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
         }
         self.memory().becomes_plain();
+        self.space().leave_file();
         self.settle(|range, manner| self.bring_all(range, manner, store));
         store.into_iter().for_each(PageStore::end);
         // SAFETY: nothing in the aside mapping is needed any more.
