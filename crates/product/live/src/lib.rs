@@ -40,9 +40,6 @@
 //! - **Pages that were never touched**: the engine brings them in beside a first touch
 //!   (`core/src/fault/first_touch.rs`). When it needs frames, it asks which of them were written to, and the thread
 //!   with its lock looks; those that are still zeros stay protected until they are dropped.
-//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or
-//!   wants a block changes the list under the lock of the extents; a fault without a free frame drops their pages
-//!   first.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
 //!   transfers that page never needs the lock.
 //! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free
@@ -108,7 +105,7 @@ mod work;
 
 pub use error::LiveError;
 pub use inject::Inject;
-pub use life::fork::{Child, Inherited};
+pub use life::fork::{ForkedChild, Inherited};
 pub use life::locked;
 pub use measure::trials;
 pub use memory::extents;

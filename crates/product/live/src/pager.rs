@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub use region::{Pin, Region};
 
-use crate::life::fork::{Child, Inherited};
+use crate::life::fork::{ForkedChild, Inherited};
 use crate::life::{start, Inner};
 use crate::memory::extents::{Kind, Manner};
 use crate::region::mapping::Spot;
@@ -25,7 +25,7 @@ use crate::{LiveError, Options, Snapshot, PAGE};
 ///   process, and the library calls [`Pager::end`] just before.
 /// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
 ///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
-///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`] or [`Pager::keep`]. Any thread may call them, but no
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no
 ///   signal handler that has interrupted one of them.
 /// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
 ///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
@@ -86,21 +86,6 @@ impl Pager {
     pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
         self.inner.run(|| self.inner.managed.unmap(&range)).map_err(|e| LiveError::os("give memory back", e))
-    }
-
-    /// As `unmap`, for a block that the program has freed and may soon want again: it may stay cached for a while.
-    ///
-    /// # Errors
-    /// As for `unmap`.
-    pub fn keep(&self, range: Range<usize>) -> Result<(), LiveError> {
-        let _signals = Signals::block();
-        self.inner.run(|| self.inner.managed.keep(range)).map_err(|e| LiveError::os("give memory back", e))
-    }
-
-    /// A cached block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
-    pub fn take_cached(&self, len: usize, align: usize) -> Option<Range<usize>> {
-        let _signals = Signals::block();
-        self.inner.managed.take_cached(len, align)
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
@@ -229,7 +214,7 @@ impl Pager {
     /// Before a fork, called by the forking thread where [`Pager::start_for_program`] made the pager (otherwise this
     /// happens by itself). That thread blocks all signals until the fork is over. When this returns, no fault is in
     /// flight and none begins.
-    pub fn fork_prepare(&self, child: Child) {
+    pub fn fork_prepare(&self, child: ForkedChild) {
         self.inner.fork_prepare(child);
     }
 

@@ -7,11 +7,12 @@ use coldframe_live::Options;
 
 use crate::allocation::program_break;
 use crate::descriptors::received;
+use crate::entries;
 use crate::kernel_access::threads;
 use crate::managed::{gate, memory, stacks};
 use crate::process::{files, fork};
 use crate::say::{fail, say};
-use crate::symbols::{caller, deepbind, entries, next, own_calls};
+use crate::symbols::{caller, deepbind, next, own_calls};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";

@@ -2,8 +2,8 @@
 //! its own, so such a program cannot be paged.
 //!
 //! Each of them is known by names in the tables of symbols and libraries: a function of its run time, which the program
-//! calls or contains, or a library. Those for the dynamic linker are enough, but for GCC's `-static-libtsan`. Nothing is
-//! allocated here, and little stack used: this also runs between a vfork and an exec.
+//! calls or contains, or a library. Those for the dynamic linker are enough, but for GCC's `-static-libtsan`. Nothing
+//! is allocated here, and little stack used: this also runs between a vfork and an exec.
 
 /// Ends of names of functions and starts of names of libraries, each behind the end of the name before.
 const KNOWN: [(&[u8], &str); 10] = [
@@ -27,15 +27,16 @@ const ENTRIES_MAX: u64 = 1000;
 const HEADERS_MAX: u64 = 1000;
 const TABLES_MAX: usize = 4;
 
-/// Which one; `None`: none, or not an ELF file of 64 bits. `read` reads bytes of the file at a place, and says how many.
+/// Which one; `None`: none, or not an ELF file of 64 bits. `read` reads bytes of the file at a place, and says how
+/// many.
 ///
 /// ELF-64 object file format, version 1.5: in a program header the type at 0, the offset at 8, the address at 16, the
 /// length in the file at 32; in the dynamic section, pairs of a tag (5: the address of the names, 10: their length) and
 /// a value; in a section header the type at 4 (3: names), the offset at 24, the length at 32.
 pub fn sanitizer(read: impl Fn(u64, &mut [u8]) -> usize) -> Option<&'static str> {
-    let number = |at: u64, bytes: usize| {
+    let number = |offset: u64, bytes: usize| {
         let mut word = [0; 8];
-        (read(at, &mut word[..bytes]) == bytes).then(|| u64::from_le_bytes(word))
+        (read(offset, &mut word[..bytes]) == bytes).then(|| u64::from_le_bytes(word))
     };
     if number(0, 6)? != u64::from_le_bytes(*b"\x7fELF\x02\x01\0\0") {
         return None;
@@ -61,8 +62,8 @@ fn of_linker(
     const DYNAMIC: u64 = 2;
     let (table, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?.min(HEADERS_MAX));
     let part = |i: u64| table.checked_add(i * size);
-    let kind = |i: &u64| part(*i).and_then(|at| number(at, 4));
-    let place = |i: u64, field: u64| part(i).and_then(|at| number(at.checked_add(field)?, 8));
+    let kind = |i: &u64| part(*i).and_then(|offset| number(offset, 4));
+    let place = |i: u64, field: u64| part(i).and_then(|offset| number(offset.checked_add(field)?, 8));
     let dynamic = (0..count).find(|i| kind(i) == Some(DYNAMIC))?;
     let (start, len) = (place(dynamic, 8)?, place(dynamic, 32)?);
     let entries = || {
@@ -79,16 +80,16 @@ fn of_linker(
 
 fn search(names: std::ops::Range<u64>, read: &impl Fn(u64, &mut [u8]) -> usize) -> Option<&'static str> {
     let mut bytes = [0; 4096];
-    let mut at = names.start;
-    while at < names.end {
-        let most = (names.end - at).min(bytes.len() as u64) as usize;
-        let len = read(at, &mut bytes[..most]);
+    let mut offset = names.start;
+    while offset < names.end {
+        let limit = (names.end - offset).min(bytes.len() as u64) as usize;
+        let len = read(offset, &mut bytes[..limit]);
         let here = |i: usize| KNOWN.iter().find(|(name, _)| bytes[i..len].starts_with(name));
         if let Some((_, name)) = (0..len).filter(|i| bytes[*i] == 0).find_map(here) {
             return Some(name);
         }
         // A name may go on in the next part.
-        at += len.checked_sub(LONGEST).filter(|step| *step > 0)? as u64;
+        offset += len.checked_sub(LONGEST).filter(|step| *step > 0)? as u64;
     }
     None
 }
@@ -106,9 +107,9 @@ mod tests {
     fn found_in(names: &[u8], other: &[u8], kind: u64) -> Option<&'static str> {
         let mut file = vec![0; 0x1000];
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        let mut put = |at: usize, words: &[u64]| {
+        let mut put = |offset: usize, words: &[u64]| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            file[at..at + bytes.len()].copy_from_slice(&bytes);
+            file[offset..at + bytes.len()].copy_from_slice(&bytes);
         };
         put(32, &[64]);
         put(40, &[0x300]);
@@ -119,8 +120,8 @@ mod tests {
         put(0x200, &[5, 0x40_1000, 10, names.len() as u64, 0]);
         file.extend(names);
         file.extend(other);
-        sanitizer(|at, into| {
-            let there = file.get(at as usize..).unwrap_or_default();
+        sanitizer(|offset, into| {
+            let there = file.get(offset as usize..).unwrap_or_default();
             let len = there.len().min(into.len());
             into[..len].copy_from_slice(&there[..len]);
             len
@@ -149,8 +150,8 @@ mod tests {
     fn files_of_any_bytes_are_read() {
         let random = std::cell::Cell::new(1u64);
         for _ in 0..300 {
-            sanitizer(|at, into| {
-                for (byte, i) in into.iter_mut().zip(at..) {
+            sanitizer(|offset, into| {
+                for (byte, i) in into.iter_mut().zip(offset..) {
                     random.set(random.get().wrapping_mul(6364136223846793005).wrapping_add(i));
                     *byte = if i < 6 { b"\x7fELF\x02\x01"[i as usize] } else { (random.get() >> 60) as u8 };
                 }

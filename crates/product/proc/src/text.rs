@@ -18,13 +18,14 @@ pub fn printable(name: &str) -> String {
 /// A path as the kernel writes it in its tables (`seq_path` of fs/seq_file.c): white space and `\` as `\` and three
 /// octal digits. Other bytes may be written so, too.
 pub fn unescaped(text: &[u8]) -> Vec<u8> {
-    let digit = |at: usize| text.get(at).filter(|byte| (b'0'..=b'7').contains(byte)).map(|byte| u32::from(byte - b'0'));
-    let (mut bytes, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.get(at) {
-        let octal = || Some(digit(at + 1)? * 64 + digit(at + 2)? * 8 + digit(at + 3)?);
+    let digit =
+        |place: usize| text.get(place).filter(|byte| (b'0'..=b'7').contains(byte)).map(|byte| u32::from(byte - b'0'));
+    let (mut bytes, mut place) = (Vec::with_capacity(text.len()), 0);
+    while let Some(byte) = text.get(place) {
+        let octal = || Some(digit(place + 1)? * 64 + digit(place + 2)? * 8 + digit(place + 3)?);
         let escaped = if *byte == b'\\' { octal().and_then(|value| u8::try_from(value).ok()) } else { None };
         bytes.push(escaped.unwrap_or(*byte));
-        at += if escaped.is_some() { 4 } else { 1 };
+        place += if escaped.is_some() { 4 } else { 1 };
     }
     bytes
 }

@@ -26,9 +26,8 @@ pub enum FaultKind {
 }
 
 impl Faults {
-    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated. `free_frames` is
-    /// called before the engine gets the fault, which may need a frame.
-    pub fn serve(&self, address: usize, write: bool, kind: FaultKind, thread: u32, free_frames: impl Fn()) {
+    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
+    pub fn serve(&self, address: usize, write: bool, kind: FaultKind, thread: u32) {
         let started = sys::now();
         let page = (address - self.memory().space.start) / PAGE;
         if page >= self.memory().space.pages {
@@ -82,7 +81,6 @@ impl Faults {
                 }
                 Where::InSlot if self.work.samples.copies_are_dear(started) => self.write_in_place(page),
                 Where::Out | Where::Aside | Where::InSlot => {
-                    free_frames();
                     if self.fault(page, write, started, thread) {
                         self.work.samples.copied(state == Where::InSlot, started);
                         return;

@@ -38,7 +38,7 @@ use crate::LiveError;
 
 /// What a child will be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Child {
+pub enum ForkedChild {
     /// It has a pager of its own.
     Pages,
     /// It shares its parent's table of descriptors, and does not page.
@@ -49,15 +49,15 @@ pub enum Child {
     MustNotBe,
 }
 
-impl Child {
+impl ForkedChild {
     /// The reason why it does not page.
     fn unpaged(self) -> Option<LiveError> {
         let missing = |reason: &str, remedy| {
             Some(LiveError::Missing { feature: "a pager for it", reason: reason.to_string(), remedy })
         };
         match self {
-            Child::Pages => None,
-            Child::SharesDescriptors => {
+            ForkedChild::Pages => None,
+            ForkedChild::SharesDescriptors => {
                 missing("it shares its parent's table of descriptors", "make it without CLONE_FILES")
             }
             _ => missing("its filter of system calls leaves out what a pager needs", "set the filter after the fork"),
@@ -67,7 +67,7 @@ impl Child {
 
 /// A fork that is being made.
 struct Ready {
-    kind: Child,
+    kind: ForkedChild,
     /// The kernel refused to let the memory be inherited, or a connection: there must be no child.
     refused: Option<Errno>,
     /// Of the pager: where it waits for the connection.
@@ -93,9 +93,9 @@ struct Kit {
 
 impl Kit {
     /// As a message: a bit for each descriptor.
-    fn send(parts: [Option<&High>; sockets::MOST], line: impl AsFd) -> Sys<()> {
+    fn send(parts: [Option<&High>; sockets::DESCRIPTORS], line: impl AsFd) -> Sys<()> {
         let bits = parts.iter().enumerate().map(|(i, part)| u8::from(part.is_some()) << i).sum::<u8>();
-        let mut fds = [line.as_fd(); sockets::MOST];
+        let mut fds = [line.as_fd(); sockets::DESCRIPTORS];
         let mut count = 0;
         for part in parts.into_iter().flatten() {
             fds[count] = part.as_fd();
@@ -149,7 +149,7 @@ impl Forks {
 
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
-    pub fn fork_prepare(&self, kind: Child) {
+    pub fn fork_prepare(&self, kind: ForkedChild) {
         let Some(appointment) = self.run(|| self.prepare(kind)) else { return };
         let mut ready = self.forks.ready.lock();
         let Some(ready) = ready.as_mut() else { return };
@@ -176,7 +176,7 @@ impl Inner {
         if !self.threads.have_process() {
             return;
         }
-        let cannot = self.managed.space().is_of_file() || ready.kind == Child::MustNotBe;
+        let cannot = self.managed.space().is_of_file() || ready.kind == ForkedChild::MustNotBe;
         let stored = if cannot { Err(error) } else { self.managed.store_pages() };
         match stored {
             Ok(store) => ready.store = Some(store),
@@ -186,7 +186,7 @@ impl Inner {
 
     /// Where the pager's descriptors are. None: the process does not page. Otherwise how to connect, if the child is to
     /// page.
-    fn prepare(&self, kind: Child) -> Option<Sys<Appointment>> {
+    fn prepare(&self, kind: ForkedChild) -> Option<Sys<Appointment>> {
         self.managed.take_over();
         self.managed.space().begin_change();
         self.managed.gate.close();
@@ -200,8 +200,8 @@ impl Inner {
             self.fill_dropped();
         }
         let refused = self.inherit(true).err();
-        let file = (!slow && kind == Child::Pages).then(|| self.forks.files.another());
-        let listening = if kind == Child::Pages { sockets::listen() } else { Err(Errno::PERM) };
+        let file = (!slow && kind == ForkedChild::Pages).then(|| self.forks.files.another());
+        let listening = if kind == ForkedChild::Pages { sockets::listen() } else { Err(Errno::PERM) };
         let (listening, appointment) = match listening {
             Ok((socket, appointment)) => (Some(sys::move_high(socket)), Ok(appointment)),
             Err(error) => (None, Err(error)),
@@ -279,7 +279,7 @@ impl Inner {
     /// `fork_child` for all pagers of a process. A child that shares its parent's table closes nothing there.
     pub fn fork_children<'a>(pagers: impl Iterator<Item = &'a Inner> + Clone) {
         let shares = |pager: &Inner| {
-            pager.forks.ready.lock().as_ref().is_some_and(|ready| ready.kind == Child::SharesDescriptors)
+            pager.forks.ready.lock().as_ref().is_some_and(|ready| ready.kind == ForkedChild::SharesDescriptors)
         };
         if !pagers.clone().any(shares) {
             own_descriptors::leave(|number| pagers.clone().any(|pager| pager.inherits(number)));
@@ -344,7 +344,7 @@ impl Inner {
                     // SAFETY: as above.
                     drop(unsafe { self.managed.work.leave_parent() });
                     own_descriptors::leave(|number| {
-                        self.own_statistics() == Some(number) || ready.kind == Child::SharesDescriptors
+                        self.own_statistics() == Some(number) || ready.kind == ForkedChild::SharesDescriptors
                     });
                 } else {
                     // The parents' swap files are not read any more.

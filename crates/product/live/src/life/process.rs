@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 
-use super::fork::Child;
+use super::fork::ForkedChild;
 use super::Inner;
 use crate::sys::lock::Lock;
 use crate::sys::{self, Signals};
@@ -43,7 +43,7 @@ extern "C" fn before_fork() {
     let mask = sys::block_signals();
     std::mem::forget(PAGERS.lock());
     MASK.store(mask, Relaxed);
-    pagers().for_each(|pager| pager.fork_prepare(Child::Pages));
+    pagers().for_each(|pager| pager.fork_prepare(ForkedChild::Pages));
 }
 
 extern "C" fn parent_after_fork() {

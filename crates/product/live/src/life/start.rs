@@ -72,7 +72,7 @@ fn made(mut options: Options, mut source: Source, own_process: bool) -> Result<A
     crate::swap::device::refuse_small(&options.backing)?;
     let alone = options.record.is_some() || options.swap.is_some() || options.slow.is_some();
     options.one_budget &= own_process && !alone;
-    let stats = crate::stats::file::of(options.stats_fd)?;
+    let stats = crate::stats::file::of(options.stats_fd, own_process)?;
     let known = stats.0.measured();
     let inner = Arc::new(build(options, source, kernel_owned, stats, known, began)?);
     inner.managed.begin_at_floor();

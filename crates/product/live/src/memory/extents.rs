@@ -10,8 +10,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::block_cache::BlockCache;
-
 /// Where memory goes that may be anywhere, if the span reaches this far: 1.5 TiB. Language runtimes like to ask for
 /// lower addresses (Java below 32 GiB and in steps of 32 GiB up to 320 GiB, sbcl 64 GiB, GHC 264 GiB and a TiB from
 /// there, Go 768 GiB).
@@ -62,14 +60,12 @@ pub enum Kind {
 pub struct Extents {
     span: Range<usize>,
     map: BTreeMap<usize, (usize, Kind)>,
-    /// Managed extents that the program has given up.
-    pub block_cache: BlockCache,
 }
 
 impl Extents {
     /// A span that is all free.
     pub fn new(span: Range<usize>) -> Extents {
-        Extents { span, map: BTreeMap::new(), block_cache: BlockCache::default() }
+        Extents { span, map: BTreeMap::new() }
     }
 
     /// A free place for `len` bytes at a multiple of `align`, a power of two. The place stays free.

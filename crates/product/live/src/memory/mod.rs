@@ -7,7 +7,6 @@
 //! A page that is found absent although it should be there was dropped by a raw system call of the program
 //! (MADV_DONTNEED), and is zeros then: `refill`.
 
-pub mod block_cache;
 pub mod budget;
 pub mod extents;
 pub mod kernel_owned;
@@ -52,8 +51,6 @@ pub struct Memory {
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
     pub kernel_owned: KernelOwned,
-    /// Whether a cached block may have pages in RAM.
-    pub cache_full: AtomicBool,
     pub stats: &'static Stats,
 }
 
@@ -84,7 +81,6 @@ impl Memory {
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
             kernel_owned,
-            cache_full: AtomicBool::new(false),
             stats,
         })
     }

@@ -125,7 +125,6 @@ impl ManagedMemory {
             let opened = if protection & ALL == 0 { 0 } else { pages };
             // SAFETY: the range is free, or as new.
             unsafe { space::prepare(range)? };
-            self.make_room(opened);
             if !self.is_kernel_owned(opened) {
                 self.watch_all()?;
                 self.memory().uffd().register(range.clone())?;

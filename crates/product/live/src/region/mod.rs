@@ -4,7 +4,6 @@
 //! Only methods of [`ManagedMemory`] change the managed address space. The door ([`crate::Pager`]) calls them for the
 //! program, a handler thread for a message, and a fork for the child. This room knows neither threads nor forks.
 
-mod block_cache;
 mod content;
 mod lending;
 pub mod mapping;
@@ -13,7 +12,6 @@ pub mod unpaged;
 
 use std::ops::Deref;
 
-use crate::fault::serve::FaultKind;
 use crate::fault::Faults;
 
 /// The memory that a pager manages: its faults, and all other changes.
@@ -24,11 +22,6 @@ pub struct ManagedMemory {
 impl ManagedMemory {
     pub fn new(faults: Faults) -> ManagedMemory {
         ManagedMemory { faults }
-    }
-
-    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
-    pub fn serve(&self, address: usize, write: bool, kind: FaultKind, thread: u32) {
-        self.faults.serve(address, write, kind, thread, || self.empty_cache());
     }
 }
 

@@ -40,7 +40,6 @@ impl ManagedMemory {
         let _changing = self.space().changing();
         let closed = self.space().managed_within(range.clone()).into_iter().filter(|(_, manner)| !manner.opened);
         let more = closed.map(|(part, _)| part.len() / PAGE).sum();
-        self.make_room(more);
         if !self.is_kernel_owned(more) {
             return self.watch_all();
         }

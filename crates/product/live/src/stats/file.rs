@@ -135,13 +135,17 @@ pub fn is_later(options: &crate::Options) -> bool {
     shared(options.stats_fd).is_some_and(|stats| stats.measured().is_some())
 }
 
-/// The statistics of a pager: those it was given, or its own.
-pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<High>), LiveError> {
+/// The statistics of a pager: those it was given, or its own. `takes`: the descriptor that it was given is its own from
+/// now on.
+pub(crate) fn of(fd: Option<RawFd>, takes: bool) -> Result<(&'static Stats, Option<High>), LiveError> {
     let shared = shared(fd);
     if let (Some(fd), Some(_)) = (fd, shared) {
         if let Ok(to_write) = again(fd, true) {
             let stats = map(to_write.as_raw_fd(), RIGHTS)?;
             stats.mail.use_it();
+            if !takes {
+                return Ok((stats, None));
+            }
             own_descriptors::add(fd);
             // SAFETY: inherited for this.
             return Ok((stats, Some(unsafe { High::from_raw(fd) })));

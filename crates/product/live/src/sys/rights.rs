@@ -84,12 +84,12 @@ pub const ARCHITECTURE: u32 = 0xc000_00b7;
 /// A filter of system calls that is being written. In `struct seccomp_data`, the number of the call is at byte 0, the
 /// architecture at 4, the lower half of argument `n` at 16 + 8 n. Jumps count from the next line.
 struct FilterLines {
-    lines: [libc::sock_filter; FilterLines::MOST],
+    lines: [libc::sock_filter; FilterLines::LINES],
     len: usize,
 }
 
 impl FilterLines {
-    const MOST: usize = 130;
+    const LINES: usize = 130;
     const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 
     fn add(&mut self, code: u16, jt: u8, jf: u8, k: u32) {
@@ -97,8 +97,8 @@ impl FilterLines {
         self.len += 1;
     }
 
-    fn load(&mut self, at: u32) {
-        self.add(0x20, 0, 0, at);
+    fn load(&mut self, offset: u32) {
+        self.add(0x20, 0, 0, offset);
     }
 
     fn give(&mut self, answer: u32) {
@@ -108,10 +108,10 @@ impl FilterLines {
     /// Allows a call if each of these arguments is one of two values.
     fn allow_if(&mut self, call: i64, arguments: &[(u32, [u32; 2])]) {
         self.add(0x15, 0, (4 * arguments.len() + 1) as u8, call as u32);
-        for (n, [one, other]) in arguments {
+        for (n, [first, second]) in arguments {
             self.load(16 + 8 * n);
-            self.add(0x15, 2, 0, *one);
-            self.add(0x15, 1, 0, *other);
+            self.add(0x15, 2, 0, *first);
+            self.add(0x15, 1, 0, *second);
             self.give(FilterLines::REFUSE);
         }
         self.give(libc::SECCOMP_RET_ALLOW);
@@ -123,7 +123,7 @@ impl FilterLines {
 /// effect where the kernel or a filter of the program's refuses it.
 pub fn only_work(program: usize, folder: RawFd) {
     let none = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
-    let mut filter = FilterLines { lines: [none; FilterLines::MOST], len: 0 };
+    let mut filter = FilterLines { lines: [none; FilterLines::LINES], len: 0 };
     filter.load(4);
     filter.add(0x15, 1, 0, ARCHITECTURE);
     filter.give(FilterLines::REFUSE);
@@ -140,7 +140,7 @@ pub fn only_work(program: usize, folder: RawFd) {
     filter.allow_if(libc::SYS_openat, &[(0, same(folder as u32)), (2, flags)]);
     filter.give(FilterLines::REFUSE);
     let program = libc::sock_fprog { len: filter.len as u16, filter: filter.lines.as_mut_ptr() };
-    let (set, all) = (libc::SECCOMP_SET_MODE_FILTER as usize, libc::SECCOMP_FILTER_FLAG_TSYNC as usize);
+    let (set, sync) = (libc::SECCOMP_SET_MODE_FILTER as usize, libc::SECCOMP_FILTER_FLAG_TSYNC as usize);
     // SAFETY: the filter lives through the call.
-    let _ = unsafe { sys::call(libc::SYS_seccomp, [set, all, &raw const program as usize, 0, 0, 0]) };
+    let _ = unsafe { sys::call(libc::SYS_seccomp, [set, sync, &raw const program as usize, 0, 0, 0]) };
 }

@@ -13,7 +13,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use super::{again, call, Errno, Sys};
 
 /// The most descriptors of one message.
-pub const MOST: usize = 4;
+pub const DESCRIPTORS: usize = 4;
 
 /// `struct sockaddr_un` of such a name: a zero and five digits (unix(7), "Autobind feature").
 #[repr(C)]
@@ -41,12 +41,12 @@ pub fn listen() -> Sys<(OwnedFd, Appointment)> {
     let socket = socket()?;
     let mut name = SocketName { family: libc::AF_UNIX as u16, name: [0; 6] };
     let mut len = size_of::<SocketName>() as u32;
-    let (fd, at) = (socket.as_raw_fd() as usize, &raw mut name as usize);
+    let (fd, address) = (socket.as_raw_fd() as usize, &raw mut name as usize);
     // SAFETY: the kernel reads the family, and writes a name of that length.
     unsafe {
-        call(libc::SYS_bind, [fd, at, size_of::<u16>(), 0, 0, 0])?;
+        call(libc::SYS_bind, [fd, address, size_of::<u16>(), 0, 0, 0])?;
         call(libc::SYS_listen, [fd, 1, 0, 0, 0, 0])?;
-        call(libc::SYS_getsockname, [fd, at, &raw mut len as usize, 0, 0, 0])?;
+        call(libc::SYS_getsockname, [fd, address, &raw mut len as usize, 0, 0, 0])?;
     }
     let mut word = [0; 16];
     rustix::rand::getrandom(&mut word[..], rustix::rand::GetRandomFlags::empty())?;
@@ -78,7 +78,7 @@ pub fn accept(listening: &OwnedFd, appointment: &Appointment) -> Sys<OwnedFd> {
 
 /// Sends a message with descriptors. It never waits.
 pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Sys<()> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(fds));
@@ -88,12 +88,12 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Sys<()> 
 }
 
 /// Receives a message: its length, and its descriptors. `waits`: until there is one. EPIPE: the other end is closed.
-pub fn receive(socket: impl AsFd, into: &mut [u8], waits: bool) -> Sys<(usize, [Option<OwnedFd>; MOST])> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
+pub fn receive(socket: impl AsFd, into: &mut [u8], waits: bool) -> Sys<(usize, [Option<OwnedFd>; DESCRIPTORS])> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
     let taken = again(|| recvmsg(&socket, &mut [IoSliceMut::new(into)], &mut control, flags))?;
-    let mut fds = [const { None }; MOST];
+    let mut fds = [const { None }; DESCRIPTORS];
     for part in control.drain() {
         if let RecvAncillaryMessage::ScmRights(got) = part {
             fds.iter_mut().zip(got).for_each(|(place, fd)| *place = Some(fd));

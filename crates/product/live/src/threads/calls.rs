@@ -51,13 +51,13 @@ unsafe impl Send for Calls {}
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 
 /// A function and its result, on the stack of the thread that waits for it.
-struct Job<F, T>(ManuallyDrop<F>, Option<T>);
+struct PostedCall<F, T>(ManuallyDrop<F>, Option<T>);
 
 unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
     // SAFETY: `run` gave it and waits. The function is copied to this stack, whole and now: its parts may be needed
     // while a lock is held that would bring in the caller's stack.
     unsafe {
-        let job = job.cast::<Job<F, T>>();
+        let job = job.cast::<PostedCall<F, T>>();
         let result = ManuallyDrop::into_inner((&raw const (*job).0).read_volatile())();
         (*job).1 = Some(result);
     }
@@ -84,7 +84,7 @@ impl Calls {
     }
 
     fn elsewhere<F: FnOnce() -> T, T>(&self, work: F) -> T {
-        let mut job = Job(ManuallyDrop::new(work), None);
+        let mut job = PostedCall(ManuallyDrop::new(work), None);
         let place = self.take();
         // SAFETY: the place is this thread's.
         unsafe { *place.call.get() = (perform::<F, T>, (&raw mut job).cast()) };

@@ -73,7 +73,8 @@ const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
 impl Threads {
-    /// Starts the pager process, with all threads of the pager. `folder`: where it makes swap files for children, or -1.
+    /// Starts the pager process, with all threads of the pager. `folder`: where it makes swap files for children, or
+    /// -1.
     ///
     /// # Safety
     /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
@@ -161,9 +162,9 @@ fn settle(managed: &ManagedMemory, size: RawFd, folder: RawFd) -> Sys<Ties> {
     let above = [from, sys::descriptors::highest() - 1].into_iter();
     let above = |fd: RawFd| above.clone().find_map(|number| sys::move_to(fd, number).ok()).unwrap_or(fd);
     let pipes = [(above(read), lowest), (other, above(highest))];
-    let own = sys::open_file(c"/proc/self/statm").map_or(-1, IntoRawFd::into_raw_fd);
+    let pagers = sys::open_file(c"/proc/self/statm").map_or(-1, IntoRawFd::into_raw_fd);
     sys::pids::open_status();
-    let ties = Ties { pipes, program: sys::pidfd(program)?.into_raw_fd(), sizes: [size, own] };
+    let ties = Ties { pipes, program: sys::pidfd(program)?.into_raw_fd(), sizes: [size, pagers] };
     fatal::end_by(lowest, ties.program);
     // A filter of the program's may refuse this.
     sys::await_events([ties.program, -1], false)?;
@@ -201,7 +202,7 @@ impl Ties {
     /// memory that this process maps shows it, which the program would have as well.
     fn has_executed(&self) -> bool {
         let sizes = || Some((size(self.sizes[0])?, size(self.sizes[1])?));
-        let is_near = |(program, own): (u64, u64)| program.abs_diff(own) < NOISE;
+        let is_near = |(program, pagers): (u64, u64)| program.abs_diff(pagers) < NOISE;
         if self.sizes.contains(&-1) || sizes().is_none_or(is_near) {
             return false;
         }

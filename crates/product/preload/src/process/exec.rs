@@ -16,7 +16,7 @@ use crate::say::say;
 use crate::sys;
 
 /// The name of this library's file.
-const OWN: &[u8] = b"libcoldframe_preload.so";
+const LIBRARY: &[u8] = b"libcoldframe_preload.so";
 
 /// Bytes of a script of which the kernel reads the interpreter's name (`BINPRM_BUF_SIZE`), and scripts behind scripts.
 const SCRIPT: usize = 256;
@@ -80,7 +80,7 @@ impl Execution {
             let Some(line) = script[..len].strip_prefix(b"#!") else {
                 // SAFETY: a file of this name could be opened.
                 let tools = unsafe { CStr::from_ptr(path as *const c_char) }.to_bytes().windows(TOOLS.len());
-                return match sanitizer(|at, into| file.read(at, into)) {
+                return match sanitizer(|offset, into| file.read(offset, into)) {
                     None => tools.into_iter().any(|part| part == TOOLS).then_some(Obstacle::Valgrind),
                     Some(name) => Some(Obstacle::Sanitizer(name)),
                 };
@@ -124,10 +124,10 @@ impl OpenFile {
         usize::try_from(copied).ok().map(OpenFile)
     }
 
-    fn read(&self, at: u64, into: &mut [u8]) -> usize {
+    fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         // SAFETY: the kernel writes no more than there is room for.
         let read = unsafe {
-            sys::call(libc::SYS_pread64, [self.0, into.as_mut_ptr() as usize, into.len(), at as usize, 0, 0])
+            sys::call(libc::SYS_pread64, [self.0, into.as_mut_ptr() as usize, into.len(), offset as usize, 0, 0])
         };
         usize::try_from(read).unwrap_or(0)
     }
@@ -155,15 +155,15 @@ impl Environment {
         let count = if environment.is_null() { 0 } else { (0..).find(|i| entry(*i).is_null())? };
         let mut all: Vec<_> = (0..count).map(entry).collect();
         // SAFETY: its entries are C strings.
-        let text = |at: &*const c_char| unsafe { CStr::from_ptr(*at) }.to_bytes();
-        let at = all.iter().position(|entry| text(entry).starts_with(NAME))?;
-        let mut preload = rest(&text(&all[at])[NAME.len()..])?;
+        let text = |offset: &*const c_char| unsafe { CStr::from_ptr(*offset) }.to_bytes();
+        let offset = all.iter().position(|entry| text(entry).starts_with(NAME))?;
+        let mut preload = rest(&text(&all[offset])[NAME.len()..])?;
         if preload.is_empty() {
-            all.remove(at);
+            all.remove(offset);
         } else {
             preload.splice(..0, NAME.iter().copied());
             preload.push(0);
-            all[at] = preload.as_ptr().cast();
+            all[offset] = preload.as_ptr().cast();
         }
         all.push(std::ptr::null());
         Some(Environment { all, _preload: preload })
@@ -173,7 +173,7 @@ impl Environment {
 /// A list of libraries without this one; `None`: it is not in the list.
 fn rest(list: &[u8]) -> Option<Vec<u8>> {
     let separates = |byte: &u8| b": ".contains(byte);
-    let own = |part: &&[u8]| part.rsplit(|byte| *byte == b'/').next() == Some(OWN);
+    let own = |part: &&[u8]| part.rsplit(|byte| *byte == b'/').next() == Some(LIBRARY);
     let others: Vec<_> = list.split(separates).filter(|part| !own(part)).collect();
     (others.len() < list.split(separates).count()).then(|| others.join(&b':'))
 }

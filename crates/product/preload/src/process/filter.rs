@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_ulong};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use coldframe_live::calls::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
-use coldframe_live::Child;
+use coldframe_live::ForkedChild;
 
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
@@ -83,14 +83,14 @@ fn judge(filter: &[libc::sock_filter], within: bool) -> Under {
 static POSSIBLE: AtomicU8 = AtomicU8::new(Under::All as u8);
 
 /// What the filters leave to a child.
-pub fn child() -> Child {
+pub fn child() -> ForkedChild {
     let possible = POSSIBLE.load(Relaxed);
     if possible >= Under::All as u8 {
-        Child::Pages
+        ForkedChild::Pages
     } else if possible >= Under::Paging as u8 {
-        Child::IsFiltered
+        ForkedChild::IsFiltered
     } else {
-        Child::MustNotBe
+        ForkedChild::MustNotBe
     }
 }
 

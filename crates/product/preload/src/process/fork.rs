@@ -1,8 +1,9 @@
-//! Fork. The C library's `fork` calls [`_Fork`] here (`symbols/entries.rs`): after it has locked malloc and before it
-//! touches anything in the child. Where it cannot, handlers do the work, and malloc is not managed. Our handlers are registered before all others, so `prepare` runs last and `child` runs first: other
-//! libraries' handlers find their memory in both. The first registration of any library also registers ours, since it
-//! may come before the first constructor. An allocator inside the executable is asked for memory, and registers its
-//! handlers, while the program is still being loaded.
+//! Fork. The C library's `fork` calls [`_Fork`] here (`entries.rs`): after it has locked malloc and before it
+//! touches anything in the child. Where it cannot, handlers do the work, and malloc is not managed. Our handlers are
+//! registered before all others, so `prepare` runs last and `child` runs first: other libraries' handlers find their
+//! memory in both. The first registration of any library also registers ours, since it may come before the first
+//! constructor. An allocator inside the executable is asked for memory, and registers its handlers, while the program
+//! is still being loaded.
 //!
 //! ```text
 //! prepare: the C library's list of files ─ the heap's gate ─ the pager
@@ -21,7 +22,7 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use coldframe_live::{Child, PAGE};
+use coldframe_live::{ForkedChild, PAGE};
 
 use crate::kernel_access::threads;
 use crate::managed::memory::{self, pager};
@@ -30,8 +31,7 @@ use crate::managed::{gate, stacks};
 use crate::pointers::values;
 use crate::process::files;
 use crate::process::filter;
-use crate::symbols::entries;
-use crate::symbols::libc_symbols::Symbol;
+use crate::symbols::libc_symbols::{Symbol, ENTRIES_TAKEN};
 use crate::symbols::next::{call_at, next, none};
 use crate::sys::Lock;
 use crate::{say, sys};
@@ -131,20 +131,20 @@ unsafe extern "C" fn prepare() {
 
 /// Handlers of a C library that calls [`_Fork`], or cannot.
 unsafe extern "C" fn prepare_unless_taken() {
-    if !entries::taken() {
+    if !ENTRIES_TAKEN.load(Relaxed) {
         prepare_for(false);
     }
 }
 
 unsafe extern "C" fn parent_unless_taken() {
-    if !entries::taken() {
+    if !ENTRIES_TAKEN.load(Relaxed) {
         // SAFETY: as the C library calls it.
         unsafe { parent() };
     }
 }
 
 unsafe extern "C" fn child_unless_taken() {
-    if !entries::taken() {
+    if !ENTRIES_TAKEN.load(Relaxed) {
         // SAFETY: as the C library calls it.
         unsafe { child() };
     }
@@ -168,7 +168,7 @@ fn prepare_for(shares: bool) {
     let still = Still::here();
     gate::shut();
     FORKING.with(|forking| *forking = Some((still, mask)));
-    let child = if shares { Child::SharesDescriptors } else { filter::child() };
+    let child = if shares { ForkedChild::SharesDescriptors } else { filter::child() };
     stacks::run(move || pager().fork_prepare(child));
 }
 

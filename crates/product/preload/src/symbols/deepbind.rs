@@ -1,6 +1,6 @@
 //! `dlopen` without RTLD_DEEPBIND. A library loaded with that flag would close the pager's descriptors, or lock managed
-//! memory, by the C library's functions. The real `dlopen` takes from its return address where to search, so this function only clears the
-//! flag and jumps there.
+//! memory, by the C library's functions. The real `dlopen` takes from its return address where to search, so this
+//! function only clears the flag and jumps there.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

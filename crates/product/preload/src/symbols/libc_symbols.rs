@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::calls::symbol_in;
 
@@ -21,6 +21,9 @@ pub fn place(name: &CStr) -> Option<Range<usize>> {
 fn look(name: &CStr) -> usize {
     place(name).map_or(0, |place| place.start)
 }
+
+/// Whether the entries of its functions jump to this library (`entries.rs`).
+pub static ENTRIES_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// What has a name, and how its address is found. It is looked up at its first use.
 pub struct Symbol {

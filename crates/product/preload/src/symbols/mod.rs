@@ -2,7 +2,6 @@
 
 pub mod caller;
 pub mod deepbind;
-pub mod entries;
 pub mod libc_symbols;
 pub mod next;
 pub mod own_calls;

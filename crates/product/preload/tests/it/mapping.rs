@@ -1,6 +1,6 @@
 //! mmap, mremap and related calls, and descriptors.
 
-use crate::common::{check, check_paged, everywhere, good, in_shell, program, with};
+use crate::common::{check, check_paged, everywhere, good, program, with};
 
 programs! {
     large_private_anonymous_mappings_are_managed_and_no_others = check r#"
@@ -104,7 +104,11 @@ int main(int argc, char **argv) {
     CHECK(close_range(3, ~0u, 0) == 0 && close_range(5, 4, 0) == -1 && errno == EINVAL);
     closefrom(3); CHECK(syscall(SYS_close_range, 3, ~0u, 0) == 0);
     pid_t child = fork(); int status;
-    if (child == 0) { closefrom(3); for (int i = 0; i < 9 << 20; i += 4096) CHECK(big[i] == (char)(i >> 12)); _exit(0); }
+    if (child == 0) {
+        closefrom(3);
+        for (int i = 0; i < 9 << 20; i += 4096) CHECK(big[i] == (char)(i >> 12));
+        _exit(0);
+    }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     for (int i = 0; i < 9 << 20; i += 4096) CHECK(big[i] == (char)(i >> 12));
     if (argc == 2) { execl(argv[0], argv[0], argv[1], "again", NULL); _exit(98); }

@@ -54,7 +54,8 @@ static char *other; static void press(void) { for (int i = 0; i < OTHER; i += P)
 
 static char *buffers; static struct iovec vectors[BUFFERS];
 static void make(void) {
-    other = malloc(OTHER); buffers = mmap(NULL, BUFFERS * LEN, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(other) && MANAGED(buffers));
+    other = malloc(OTHER); buffers = mmap(NULL, BUFFERS * LEN, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(MANAGED(other) && MANAGED(buffers));
     for (int i = 0; i < BUFFERS; i++) vectors[i] = (struct iovec){buffers + i * LEN, LEN};
 }
 static void fill(char *p, int x) { for (int i = 0; i < LEN; i++) p[i] = x + i / P; }

@@ -15,7 +15,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("lane", &["core", "sheet", "journal"]),
     ("live", &["core", "journal", "recording"]),
     ("kernel", &["proc"]),
-    ("preload", &["recording", "live"]),
+    ("preload", &["proc", "recording", "live"]),
     ("capi", &["live"]),
     ("answer", &["core", "sheet", "recording", "proc", "store", "lane", "live", "kernel"]),
     ("show", &["core", "sheet", "store", "answer"]),

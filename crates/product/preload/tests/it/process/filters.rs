@@ -114,7 +114,8 @@ int main(void) {
     ANSWER = SECCOMP_RET_ERRNO | EPERM;
     CHECK(deny(SYS_futex, 0) == -1 && errno == EINVAL);
     ANSWER = SECCOMP_RET_KILL_PROCESS;
-    int others[] = {SYS_io_uring_enter, SYS_vmsplice, SYS_process_madvise, SYS_ioctl, SYS_pwrite64, SYS_socket, SYS_listen};
+    int others[] = {SYS_io_uring_enter, SYS_vmsplice, SYS_process_madvise, SYS_ioctl, SYS_pwrite64, SYS_socket,
+        SYS_listen};
     for (int i = 0; i < 7; i++) CHECK(deny(others[i], i % 2) == 0);
     work();
     CHECK(deny(SYS_madvise, 0) == 0);

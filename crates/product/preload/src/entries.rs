@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_live::PAGE;
 
@@ -18,15 +18,8 @@ use crate::allocation::program_break::sbrk;
 use crate::mappings::{advice::madvise, mapping, remap::mremap};
 use crate::process::exec::{execve, execveat};
 use crate::process::fork::_Fork;
-use crate::symbols::libc_symbols::place;
+use crate::symbols::libc_symbols::{place, ENTRIES_TAKEN};
 use crate::sys;
-
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
-/// Whether the entries are this library's.
-pub fn taken() -> bool {
-    TAKEN.load(Relaxed)
-}
 
 /// The functions, by name; this library's has the same.
 fn functions() -> [(&'static CStr, usize); 7] {
@@ -54,20 +47,20 @@ pub fn take() -> Result<(), &'static str> {
     }
     // The newest of them.
     patches.extend(place(c"execveat").and_then(|place| jump(&place, execveat as *const () as usize)));
-    let protect = |(at, bytes): &Patch, rights: i32| {
-        let (start, end) = (at / PAGE * PAGE, (at + bytes.len()).next_multiple_of(PAGE));
+    let protect = |(address, bytes): &Patch, rights: i32| {
+        let (start, end) = (address / PAGE * PAGE, (address + bytes.len()).next_multiple_of(PAGE));
         // SAFETY: the C library's code, which stays executable.
         unsafe { sys::call(libc::SYS_mprotect, [start, end - start, rights as usize, 0, 0, 0]) == 0 }
     };
     const CODE: i32 = libc::PROT_READ | libc::PROT_EXEC;
     let writable = patches.iter().all(|patch| protect(patch, CODE | libc::PROT_WRITE));
-    for (at, bytes) in patches.iter().filter(|_| writable) {
+    for (address, bytes) in patches.iter().filter(|_| writable) {
         // SAFETY: within functions of the C library, which nobody else runs now, and which can be written.
-        unsafe { (*at as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        fetch_anew(*at..at + bytes.len());
+        unsafe { (*address as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        fetch_anew(*address..address + bytes.len());
     }
     patches.iter().for_each(|patch| _ = protect(patch, CODE));
-    TAKEN.store(writable, Relaxed);
+    ENTRIES_TAKEN.store(writable, Relaxed);
     writable.then_some(()).ok_or("this machine does not let a program change code")
 }
 
@@ -86,18 +79,21 @@ mod machine {
 
     /// `jmp [rip]`, and the address behind it. `None`: the function is too short.
     pub fn jump(place: &Range<usize>, to: usize) -> Option<Patch> {
-        let at = place.start + if code(place).starts_with(&LANDING) { LANDING.len() } else { 0 };
+        let address = place.start + if code(place).starts_with(&LANDING) { LANDING.len() } else { 0 };
         let bytes = [&[0xff, 0x25, 0, 0, 0, 0], &to.to_le_bytes()[..]].concat();
-        (at + bytes.len() <= place.end).then_some((at, bytes))
+        (address + bytes.len() <= place.end).then_some((address, bytes))
     }
 
     /// The function's calls of `target` as ones of `to`. `None`: there is none, or the way is too far.
     pub fn calls_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Vec<Patch>> {
-        let way = |at: usize, to: usize| i32::try_from(to.wrapping_sub(at + 5) as isize).ok();
-        let call = |at: usize, to: usize| way(at, to).map(|way| [&[0xe8], &way.to_le_bytes()[..]].concat());
+        let way = |address: usize, to: usize| i32::try_from(to.wrapping_sub(address + 5) as isize).ok();
+        let call = |address: usize, to: usize| way(address, to).map(|way| [&[0xe8], &way.to_le_bytes()[..]].concat());
         let is = |(i, bytes): &(usize, &[u8])| call(place.start + i, target).is_some_and(|call| call == *bytes);
         let calls = code(place).windows(5).enumerate().filter(is).map(|(i, _)| place.start + i);
-        calls.map(|at| Some((at, call(at, to)?))).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
+        calls
+            .map(|address| Some((address, call(address, to)?)))
+            .collect::<Option<Vec<_>>>()
+            .filter(|calls| !calls.is_empty())
     }
 
     pub fn fetch_anew(_: Range<usize>) {}
@@ -116,19 +112,20 @@ mod machine {
     /// The function's calls of `target` as ones of `to`. `None`: there is none, or the way is too far.
     pub fn calls_instead(place: &Range<usize>, target: usize, to: usize) -> Option<Vec<Patch>> {
         const WAY: isize = 1 << 25;
-        let words = |at: usize, to: usize| to.wrapping_sub(at) as isize / 4;
-        let call = |at: usize, to: usize| (0x9400_0000 | words(at, to) as u32 & 0x03ff_ffff).to_le_bytes();
+        let words = |address: usize, to: usize| to.wrapping_sub(address) as isize / 4;
+        let call = |address: usize, to: usize| (0x9400_0000 | words(address, to) as u32 & 0x03ff_ffff).to_le_bytes();
         let is = |(i, bytes): &(usize, &[u8])| call(place.start + 4 * i, target) == *bytes;
-        let near = |at: usize| (-WAY..WAY).contains(&words(at, to)).then(|| (at, call(at, to).to_vec()));
+        let near =
+            |address: usize| (-WAY..WAY).contains(&words(address, to)).then(|| (address, call(address, to).to_vec()));
         let calls = code(place).chunks_exact(4).enumerate().filter(is).map(|(i, _)| place.start + 4 * i);
         calls.map(near).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
     }
 
     /// The processor reads these instructions again.
     pub fn fetch_anew(code: Range<usize>) {
-        for at in code.step_by(4) {
+        for address in code.step_by(4) {
             // SAFETY: brings caches in line with memory.
-            unsafe { std::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) at) };
+            unsafe { std::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) address) };
         }
     }
 }
@@ -146,8 +143,8 @@ mod tests {
     #[test]
     fn a_function_that_is_shorter_than_a_jump_is_left_alone() {
         let there = function(&[0; 16]);
-        let (at, bytes) = jump(&there, 0x1234_5678_9abc).unwrap();
-        assert_eq!(at, there.start);
+        let (address, bytes) = jump(&there, 0x1234_5678_9abc).unwrap();
+        assert_eq!(address, there.start);
         assert!(bytes.ends_with(&0x1234_5678_9abcusize.to_le_bytes()));
         assert_eq!(jump(&(there.start..there.start + 12), 1), None);
     }
