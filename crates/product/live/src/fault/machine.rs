@@ -150,7 +150,10 @@ impl<'a> Linux<'a> {
     fn evict(&mut self, page: usize) {
         let write = self.last.written.take() == Some(page);
         let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
-        let is_aside = !(protected || self.stays(page)) && self.rest(page);
+        let was = if protected || self.stays(page) { Where::Leaving } else { self.rest(page) };
+        let (is_aside, released) = (was == Where::Aside, was.is_mapped());
+        // It could not leave and can be written to since; the engine does not know yet.
+        let refused = was == Where::Unevicted && !write;
         let address = if is_aside { self.work.memory.aside(page) } else { self.work.memory.address(page) };
         Stats::add(&self.work.stats.evictions, 1);
         self.work.samples.leaves();
@@ -158,7 +161,7 @@ impl<'a> Linux<'a> {
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim { page, address, is_aside, write, ..Victim::default() });
+        self.todo.victims.push(Victim { page, address, is_aside, write, released, refused, ..Victim::default() });
         if !self.work.memory.reserve.has_room() {
             self.work.zap(self.todo);
         }
@@ -171,11 +174,10 @@ impl<'a> Linux<'a> {
         position.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Takes a page that has not been protected. Returns true if it is in the aside mapping. A released page may be in
-    /// the page table instead.
-    fn rest(&mut self, page: usize) -> bool {
+    /// Takes a page that has not been protected. Returns where it was: only a released page is in the page table.
+    fn rest(&mut self, page: usize) -> Where {
         let here = |was: Where| was.is_mapped() || matches!(was, Where::Aside | Where::Unevicted);
-        self.seize(page, |was| here(was).then_some(Where::Leaving)) == Where::Aside
+        self.seize(page, |was| here(was).then_some(Where::Leaving))
     }
 
     /// Takes a page, where the engine knows it to be, to bring it into the page table. Returns true if it is there: it
@@ -195,7 +197,8 @@ impl<'a> Linux<'a> {
     fn is_unfilled(&mut self, page: usize) -> bool {
         let was = self.seize(page, |was| was.is_mapped().then_some(Where::Leaving));
         let scratch = self.work.tasks().get(self.todo.task).scratch();
-        let unfilled = !self.work.may_be_pinned() && self.work.memory.is_zeros(page, scratch);
+        // Otherwise the kernel could write to it after this look, and let go of it before it is moved.
+        let unfilled = !self.work.finds_pinned() && self.work.memory.is_zeros(page, scratch);
         match unfilled {
             true => self.last.protected = Some((page, Where::Clean)),
             false => self.work.pages().release(page, self.owner(), was),

@@ -78,6 +78,8 @@ pub struct Victim {
     pub address: usize,
     pub is_aside: bool,
     pub write: bool,
+    /// The program has released it: it leaves, even if the kernel holds its frame.
+    pub released: bool,
     /// It cannot leave: the kernel holds its frame.
     pub refused: bool,
     /// Its place in the staging memory, once it is there.

@@ -99,8 +99,8 @@ impl Work {
     fn set_page_aside(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
         let task = self.task(todo.task);
         let evicting = self.evicting(task);
-        match evicting.by_move && !clean {
-            true if !self.try_leave(task, page) => {
+        match evicting.by_move {
+            true if !self.try_leave(task, page, clean) => {
                 todo.note_unevicted(page);
                 return self.pages().release(page, owner, Where::Unevicted);
             }

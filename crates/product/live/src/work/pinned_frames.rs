@@ -4,13 +4,16 @@
 //! a file that can pin frames or an io_uring, and from then on always.
 //!
 //! ```text
-//!   a page that was written to ─ moved to the aside mapping ─ from there into the pipe, as all others
-//!                              └ refused: it stays, its present bytes go to the log, and the engine gets a fault
+//!   a page ─ moved to the aside mapping ─ from there into the pipe if it was written to, and dropped there
+//!          └ refused: it stays, its present bytes go to the log if it was written to, and the engine gets a fault
 //! ```
+//! A page that the program has released is dropped where it is, as without the pager.
+//!
 //! A system call that does not go through the C library is not noticed. If it registers memory with an io_uring, the
 //! kernel's count of pinned memory shows it soon (`check_for_pinned`).
 //!
-//! A write-protected page cannot be pinned for writing: pinning it causes the write fault.
+//! A write-protected page cannot be pinned for writing: pinning it causes the write fault. But it may have been pinned
+//! before it was protected: so an untouched page that is still zeros, and is to leave without a write.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -35,7 +38,7 @@ const LOOKS: u32 = 100;
 /// While this value lives, its task evicts pages.
 pub(super) struct Evicting<'a> {
     turn: &'a AtomicU32,
-    /// Pages that were written to are moved, because their frames may be pinned.
+    /// Pages are moved, because their frames may be pinned.
     pub(super) by_move: bool,
 }
 
@@ -94,7 +97,7 @@ impl Work {
         if self.memory.is_plain() || self.pinned.expected.load(Ordering::SeqCst) {
             return true;
         }
-        if !self.memory.uffd().can_move || self.memory.space.is_of_file() {
+        if !self.can_refuse() {
             return false;
         }
         self.pinned.expected.store(true, Ordering::SeqCst);
@@ -107,12 +110,23 @@ impl Work {
         true
     }
 
-    pub(super) fn evicting<'a>(&self, task: &'a Task) -> Evicting<'a> {
+    /// Only a move refuses a page whose frame is pinned.
+    fn can_refuse(&self) -> bool {
+        self.memory.uffd().can_move && !self.memory.space.is_of_file()
+    }
+
+    /// `may_be_pinned`, before the first pages leave after a while.
+    pub fn finds_pinned(&self) -> bool {
         if self.log().dozes() {
             self.check_for_pinned();
         }
+        self.may_be_pinned()
+    }
+
+    pub(super) fn evicting<'a>(&self, task: &'a Task) -> Evicting<'a> {
+        self.finds_pinned();
         task.evicting.fetch_add(1, Ordering::SeqCst);
-        Evicting { turn: &task.evicting, by_move: self.pinned.expected.load(Ordering::SeqCst) }
+        Evicting { turn: &task.evicting, by_move: self.may_be_pinned() }
     }
 
     /// Checks whether a call that was not intercepted has registered memory with an io_uring. The log's writer looks
@@ -137,7 +151,7 @@ impl Work {
             return;
         }
         // The kernel counts a buffer only when all of it is pinned.
-        if left || time - at.load(Ordering::SeqCst).min(time) < HELD_NS || !self.memory.uffd().can_move {
+        if left || time - at.load(Ordering::SeqCst).min(time) < HELD_NS || !self.can_refuse() {
             fatal::stop(
                 "the program has registered memory with an io_uring by a system call of its own while pages left RAM, \
                  and their bytes may be lost; link liburing as a shared library, or give more RAM",
@@ -146,18 +160,19 @@ impl Work {
         self.pinned.expected.store(true, Ordering::SeqCst);
     }
 
-    /// Moves the pages that may have been written to into the aside mapping, and marks those that cannot leave.
+    /// Moves pages into the aside mapping, and marks those that cannot leave.
     pub(super) fn try_leave_all(&self, task: &Task, pages: &mut [Victim]) {
-        for victim in pages.iter_mut().filter(|victim| victim.write && !victim.is_aside) {
-            match self.try_leave(task, victim.page) {
+        for victim in pages.iter_mut().filter(|victim| !(victim.is_aside || victim.released || victim.refused)) {
+            match self.try_leave(task, victim.page, !victim.write) {
                 true => (victim.is_aside, victim.address) = (true, self.memory.aside(victim.page)),
                 false => victim.refused = true,
             }
         }
     }
 
-    /// Moves a page to the aside mapping. Returns false if the kernel holds its frame. Only for its owner.
-    pub(super) fn try_leave(&self, task: &Task, page: usize) -> bool {
+    /// Moves a page to the aside mapping. Returns false if the kernel holds its frame; or if it is `clean`, and the
+    /// program could write to it before a second attempt: then it is a dirty page that has not left. Only for its owner.
+    pub(super) fn try_leave(&self, task: &Task, page: usize, clean: bool) -> bool {
         let (address, aside, uffd) = (self.memory.address(page), self.memory.aside(page), self.memory.uffd());
         let mut shared = true;
         let mut moved = Err(Errno::NOENT);
@@ -179,6 +194,9 @@ impl Work {
                     break;
                 }
                 _ => break,
+            }
+            if clean {
+                break;
             }
         }
         match moved {

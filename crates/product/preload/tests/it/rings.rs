@@ -322,6 +322,24 @@ int main(void) {
     checked("bare", &format!("{BARE}{RING}{main}"));
 }
 
+/// Pages that came in beside another one, and are zeros when the first page is to leave.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn buffers_of_zeros_registered_by_such_a_call_stay_though_they_need_no_write() {
+    let main = r#"
+int main(void) {
+    begin(); make(); int fd = file(); memset(buffers, 1, BUFFERS * LEN); usleep(200000);
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+    for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_WRITE_FIXED, fd, b, buffers + b * LEN, b * LEN);
+    memset(buffers, 0, BUFFERS * LEN);
+    press();
+    for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_READ_FIXED, fd, b, buffers + b * LEN, b * LEN);
+    for (int i = 0; i < BUFFERS * LEN; i++) CHECK(buffers[i] == 1);
+}"#;
+    let Some(output) = ran("zeros", &format!("{BARE}{RING}{main}"), 8 << 20) else { return };
+    assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_program_whose_pages_may_have_left_during_such_a_call_is_stopped() {
@@ -377,4 +395,30 @@ int main(void) {
     close(ends[1]); int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
 }"#;
     check_paged("text", main, 2 << 20, &[]);
+}
+
+/// Pages that were only read are write-protected, and cannot be moved while a child has them, too.
+#[test]
+fn unwritten_memory_of_a_parent_leaves_though_the_kernel_may_hold_frames() {
+    let main = r#"
+enum { P = 4096, N = 1024 };
+int main(void) {
+    char params[120] = {0}; int ring = syscall(SYS_io_uring_setup, 4, params); CHECK(ring >= 0);
+    char *data = mmap(NULL, N * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(data));
+    for (int i = 0; i < N; i++) data[i * P] = i % 127;
+    for (int i = 0; i < N; i++) CHECK(data[i * P] == i % 127);
+    int ends[2]; CHECK(pipe(ends) == 0);
+    pid_t child = fork(); CHECK(child >= 0);
+    if (!child) {
+        char c; close(ends[1]); CHECK(read(ends[0], &c, 1) == 0);
+        for (int i = 0; i < N; i++) CHECK(data[i * P] == i % 127 && data[i * P + 1] == 0);
+        _exit(0);
+    }
+    for (int round = 0; round < 4; round++) for (int i = 0; i < N; i++) {
+        CHECK(data[i * P] == i % 127 && data[i * P + 1] == (i % 3 ? 0 : round));
+        if (i % 3 == 0) data[i * P + 1]++;
+    }
+    close(ends[1]); int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+}"#;
+    check_paged("data", main, 2 << 20, &[]);
 }
