@@ -49,7 +49,8 @@
 //!   stacks of ours and allocate nothing.
 //! - **The pager process** (`threads/pager_process.rs`, `sys/rights.rs`): these threads run in a process that shares
 //!   the program's memory and has descriptors, credentials and a process group of its own. The program has none of the
-//!   descriptors: what its threads need of them, the pager process does for them (`threads/calls.rs`). A recorder runs
+//!   descriptors: what its threads need of them, the pager process does for them (`threads/calls.rs`). An executed
+//!   program gets the statistics at its execution (`life/fork.rs`). A recorder runs
 //!   inside the program's process instead, and so does the pager of a Rust or C program.
 //! - **A child's old pages** (`swap/parent.rs`, `threads/page_server.rs`): what left RAM before a fork is read for the
 //!   child by its parent's pager, which goes on for that after the parent's end.
@@ -58,8 +59,9 @@
 //! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a
 //!   process takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`)
 //!   gives some back (`region/lending.rs`).
-//! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
-//!   without paging (`region/unpaged.rs`); it is not ended.
+//! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. Its own pager gets it from its
+//!   parent's by a connection that is made for the fork (`sys/sockets.rs`). If that fails, the child runs without
+//!   paging (`region/unpaged.rs`); it is not ended.
 //!
 //! A recording (`record/`) is a pager that has RAM for everything. Pages leave a window of mapped pages, and each entry
 //! into the window is written to a mapped file (`recording/src/entries.rs`). The window and the sample of pages adapt

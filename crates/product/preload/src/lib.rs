@@ -7,11 +7,12 @@
 //! - [`symbols`]: the functions behind those that are replaced, for the program (`next`) and for this library
 //!   (`own_calls`); the C library's own calls of them (`entries`); who calls a replaced function; libraries that would
 //!   otherwise not use any of this (`deepbind`)
-//! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors;
-//!   O_DIRECT, other files and devices by which the kernel writes past the page table, descriptors from elsewhere
+//! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory; what the program does with
+//!   descriptors of the pager, where there are some (a recording, an old C library); O_DIRECT, other files and devices by which the kernel writes past the page table, descriptors from elsewhere
 //! - [`kernel_access`]: memory that must stay in RAM for the kernel, pages that a pipe refers to, process_vm_writev
-//! - [`process`]: a child finds memory and heap as its parent left them; programs that the program runs; limits on the
-//!   process's resources and on its system calls; a signal to all processes does not reach the pagers
+//! - [`process`]: a child finds memory and heap as its parent left them; programs that the program runs, which get the
+//!   run's statistics (`exec`); limits on the process's resources and on its system calls; a signal to all processes
+//!   does not reach the pagers
 //! - [`managed`]: the pager, the stacks on which it works in the program's threads, pins
 //!
 //! | environment | |
@@ -28,8 +29,9 @@
 //! below 32 KiB, and system calls made without the C library. Where the C library's code may not be changed, or is
 //! older than version 2.34, its malloc is not managed either. If the program has its own allocator, inside its
 //! executable or preloaded, it keeps that allocator; memory that the allocator maps or takes with `sbrk` is managed. A
-//! child made by the bare system call, without the C library, has no managed memory. If another process writes with
-//! process_vm_writev or ptrace, its bytes may be lost when the page leaves RAM at that very moment.
+//! child made by the bare system call, without the C library, has no managed memory. A program executed in that way is
+//! not counted in the run's statistics. If another process writes with process_vm_writev or ptrace, its bytes may be
+//! lost when the page leaves RAM at that very moment.
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test
 
 mod allocation;

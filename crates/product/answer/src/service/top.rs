@@ -1,5 +1,6 @@
 //! The counters of programs that our pager pages now.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -37,15 +38,11 @@ impl Paged {
     /// The run of this process, by its number or name; or all runs.
     pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
         proc_is_mounted()?;
+        let pid = name.map(|name| Tree::machine().named(name)).transpose()?;
         let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
-        let Some(name) = name else {
-            // Another user's file of that name, or a pager that has not started, is in nobody's way.
-            let (runs, others): (Vec<_>, Vec<_>) = pagers()?.into_iter().map(open).partition(Result::is_ok);
-            return if runs.is_empty() { others } else { runs }.into_iter().collect();
-        };
-        let pid = Tree::machine().named(name)?;
-        let gone = format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else");
-        Ok(vec![open((pid, StatsFile::find(pid).ok_or(AnswerError::new(3, gone))?))?])
+        // Another user's file of that name, or a pager that has not started, is in nobody's way.
+        let (runs, others): (Vec<_>, Vec<_>) = pagers(pid)?.into_iter().map(open).partition(Result::is_ok);
+        if runs.is_empty() { others } else { runs }.into_iter().collect()
     }
 
     /// Its counters now; `seconds`: since the look before.
@@ -61,16 +58,24 @@ impl Paged {
     }
 }
 
-/// All runs: a process of each, and its file.
-fn pagers() -> Result<Vec<(u32, PathBuf)>, AnswerError> {
-    let (pids, own) = (Tree::machine().processes().into_iter(), std::process::id());
-    let mut pagers: Vec<(u32, PathBuf)> =
-        pids.filter(|pid| *pid != own).filter_map(|pid| Some((pid, StatsFile::find(pid)?))).collect();
-    // All processes of a run have the same file.
-    pagers.sort_unstable();
-    pagers.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
-    match pagers.is_empty() {
-        true => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
-        false => Ok(pagers),
+/// All runs, or that of one process: a process of each, and its file.
+fn pagers(only: Option<u32>) -> Result<Vec<(u32, PathBuf)>, AnswerError> {
+    let (holders, own) = (Tree::machine().processes().into_iter(), std::process::id());
+    let found = holders.filter(|holder| *holder != own).filter_map(|holder| {
+        let (pid, path) = StatsFile::find(holder)?;
+        only.is_none_or(|only| [pid, holder].contains(&only)).then_some((pid == holder, pid, path))
+    });
+    let mut found: Vec<_> = found.collect();
+    // All processes of a run have the same file. A pager's program comes before coldframe, which has the file itself.
+    found.sort_unstable();
+    let mut files = BTreeSet::new();
+    found.retain(|(.., path)| files.insert(std::fs::metadata(path).ok().map(|file| file.ino())));
+    let missing = match only {
+        Some(pid) => format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else"),
+        None => "no process is paged by coldframe now; start one with `coldframe run`".to_string(),
+    };
+    match found.is_empty() {
+        true => Err(AnswerError::new(3, missing)),
+        false => Ok(found.into_iter().map(|(_, pid, path)| (pid, path)).collect()),
     }
 }

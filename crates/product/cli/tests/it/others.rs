@@ -51,6 +51,15 @@ fn a_run_is_shown_beside_what_only_looks_like_one_and_its_name_cannot_command_a_
         assert!(text.contains("ev?]0;x??il"), "{text}");
         assert!(!text.contains(['\x1b', '\x07']), "{text}");
     }
+    // The run's process is the program, and not its pager, which has the statistics.
+    let words = ["top", "--once", "--format", "json"];
+    let lines = |words: &[&str]| stdout(&finish(coldframe(words))).lines().map(String::from).collect::<Vec<_>>();
+    let shown = |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap()["process"].as_u64().unwrap();
+    let all: Vec<_> = lines(&words).iter().filter(|line| line.contains("ev?]0;x??il")).map(shown).collect();
+    let [pid] = all[..] else { panic!("one line: {all:?}") };
+    assert_eq!(std::fs::read_link(format!("/proc/{pid}/exe")).unwrap(), named);
+    assert_eq!(lines(&[&words[..], &[&pid.to_string()]].concat()).iter().map(shown).collect::<Vec<_>>(), [pid]);
+    assert_eq!(lines(&[&words[..], &[&run.id().to_string()]].concat()).len(), 1);
     let output = finish(coldframe(&["top", "--once", &decoy.id().to_string()]));
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     assert!(stderr(&output).contains("is no statistics of this version"), "{}", stderr(&output));

@@ -1,9 +1,9 @@
 //! The memory of the statistics: a memfd that several processes map. It is gone when the last of them ends.
 //!
 //! Its length is sealed, since a process that touches a mapping behind the end of its file is killed. The descriptor
-//! that programs inherit is for reading. A pager opens it again for writing, which the kernel allows to the user who
-//! started the run. So a program that has given up its rights cannot write there. The numbers of a pager that cannot
-//! write are in memory of its own.
+//! that programs inherit is for reading, and only the pager process keeps it. A pager opens it again for writing, which
+//! the kernel allows to the user who started the run. So a program that has given up its rights cannot write there.
+//! The numbers of a pager that cannot write are in memory of its own.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rustix::fs::{self, SealFlags};
 
 use crate::stats::{Chosen, Snapshot, Stats};
 use crate::sys::fatal::Mail;
-use crate::sys::{own_descriptors, High};
+use crate::sys::{own_descriptors, pids, High};
 use crate::{sys, LiveError};
 
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -59,13 +59,22 @@ impl StatsFile {
         Ok(StatsFile { stats, fd })
     }
 
-    /// The statistics of process `pid`: the path under /proc that `open` takes.
-    pub fn find(pid: u32) -> Option<PathBuf> {
-        let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-        entries.flatten().map(|entry| entry.path()).find(|path| {
+    /// The process whose statistics `holder` has, and the path under /proc that `open` takes. A pager process has those
+    /// of its program: of the pidfds of other processes, which the kernel shows, the program's is the first.
+    pub fn find(holder: u32) -> Option<(u32, PathBuf)> {
+        let list = |part: &str| Some(std::fs::read_dir(format!("/proc/{holder}/{part}")).ok()?.flatten());
+        let path = list("fd")?.map(|entry| entry.path()).find(|path| {
             let target = std::fs::read_link(path).unwrap_or_default();
             target.to_string_lossy().strip_prefix("/memfd:").is_some_and(|name| name.starts_with(Stats::NAME))
-        })
+        })?;
+        let name = std::fs::read(format!("/proc/{holder}/comm")).ok()?;
+        if name.strip_suffix(b"\n") != Some(pids::PAGER_NAME.to_bytes()) {
+            return Some((holder, path));
+        }
+        // One that has ended has the number -1.
+        let other = |text: String| text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok());
+        let mut others = list("fdinfo")?.filter_map(|entry| other(std::fs::read_to_string(entry.path()).ok()?));
+        Some((others.find(|pid| ![0, holder].contains(pid))?, path))
     }
 
     /// Their values now.

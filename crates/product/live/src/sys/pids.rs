@@ -11,6 +11,9 @@ use crate::PAGE;
 pub static PROGRAM: AtomicUsize = AtomicUsize::new(0);
 pub static PAGER: AtomicUsize = AtomicUsize::new(0);
 
+/// By this name top and gdb show the pager process.
+pub const PAGER_NAME: &std::ffi::CStr = c"coldframe-pager";
+
 /// Whether the calling thread is in a program with a pager process, whose descriptors it does not have.
 pub fn pager_is_elsewhere() -> bool {
     let pager = PAGER.load(Relaxed);

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use super::Threads;
 use crate::region::ManagedMemory;
 use crate::swap::device::may_write_little;
-use crate::sys::pids::{PAGER, PROGRAM};
+use crate::sys::pids::{PAGER, PAGER_NAME, PROGRAM};
 use crate::sys::thread::{spawn, RawThread, PROCESS};
 use crate::sys::{self, fatal, own_descriptors, rights, Errno, Sys};
 use crate::{LiveError, PAGE};
@@ -36,9 +36,6 @@ use crate::{LiveError, PAGE};
 pub struct PagerProcess {
     thread: RawThread,
 }
-
-/// By this name top and gdb show the pager process.
-const NAME: &std::ffi::CStr = c"coldframe-pager";
 
 /// Milliseconds between looks whether the program has executed another one.
 const LOOK_MS: u64 = 250;
@@ -141,7 +138,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 
 /// Leaves all that is the program's.
 fn settle(managed: &ManagedMemory, size: RawFd, folder: RawFd) -> Sys<Ties> {
-    let _ = rustix::thread::set_name(NAME);
+    let _ = rustix::thread::set_name(PAGER_NAME);
     sys::descriptors::allow_all();
     sys::lift_limits();
     if folder >= 0 && may_write_little() {

@@ -1,6 +1,5 @@
-//! A gate in front of the managed heap. Fork shuts it and waits until no thread is inside. A thread that is copied in
-//! the middle of mimalloc (most likely while it waits for a page) would leave a page of the child's heap half changed
-//! for ever.
+//! A gate in front of the pager. Fork shuts it and waits until no thread is inside. A thread that is copied in the
+//! middle of the pager's work would leave a lock of the child's pager held, or a table half changed, for ever.
 //!
 //! Entering costs three plain stores. Each thread has a slot in which it notes that it is inside. The thread that forks
 //! shuts the gate and has the kernel put a memory barrier into every running thread (membarrier). So a thread has
@@ -8,7 +7,7 @@
 //! entry pays for a barrier.
 //!
 //! ```text
-//! thread: inside = 1 ┊ shut?  ── no ──► inside = 3 ──► mimalloc ──► inside = 0         (┊ holds the compiler only)
+//! thread: inside = 1 ┊ shut?  ── no ──► inside = 3 ──► pager ──► inside = 0            (┊ holds the compiler only)
 //! fork:   shut = 1 ─ membarrier ─ every slot's inside = 0? ─ fork
 //! ```
 
@@ -45,8 +44,8 @@ const ADMITTED: u32 = 2;
 const PATIENCE: u32 = 20_000;
 const NAP_US: u64 = 100;
 
-// The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` in every
-// malloc.
+// The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` at each
+// entry.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".balign 8",

@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
     assert_eq!((output.status.code(), words.matches("is not paged").count()), (Some(0), 1), "{words}");
 }
 
-/// A child of another user has the descriptor of the statistics, and must not use it against the run.
+/// Whatever descriptor a child of another user finds, it must not use it against the run.
 #[test]
 fn a_program_without_rights_can_neither_cut_nor_change_the_statistics_of_its_run() {
     let source = r#"
@@ -227,6 +227,153 @@ int main(int argc, char **argv) {
     good(&mut command);
     let counts = stats.snapshot();
     assert!(counts.evictions > 1000 && counts.counters().iter().all(|(_, n)| *n < 1 << 40), "{counts:?}");
+}
+
+/// What the program finds of its descriptors.
+const DESCRIPTORS: &str = r#"
+#include <sys/resource.h>
+/* The process has the descriptors up to this one, and no others. */
+static void only(int last) {
+    DIR *all = opendir("/proc/self/fd"); struct dirent *entry; int count = 0; CHECK(all);
+    while ((entry = readdir(all))) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] == '.' || fd == dirfd(all)) continue;
+        char path[300], what[300] = ""; snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        readlink(path, what, sizeof what - 1);
+        if (fd > last) { fprintf(stderr, "descriptor %d is %s\n", fd, what); _exit(98); }
+        count++;
+    }
+    closedir(all); CHECK(count == last + 1);
+}
+static void drop(uid_t user) { CHECK(setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0); }
+static void ends(pid_t child, int code) {
+    int status; CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != code) { fprintf(stderr, "status %x\n", status); _exit(97); }
+}
+"#;
+
+/// As [`with_statistics`]; the program inherits the descriptor of its statistics and none of those of other tests.
+fn with_few_descriptors(name: &str, source: &str) -> Option<(Program, Command, StatsFile)> {
+    let (program, mut command, stats) = with_statistics(name, &format!("{DESCRIPTORS}{source}"))?;
+    let own = stats.fd() as libc::c_uint;
+    let leave = move || {
+        let flag = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+        // SAFETY: no pointers.
+        unsafe { (libc::close_range(3, own - 1, flag), libc::close_range(own + 1, libc::c_uint::MAX, flag)) };
+        Ok(())
+    };
+    // SAFETY: system calls alone.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, leave) };
+    Some((program, command, stats))
+}
+
+#[test]
+fn a_process_has_no_descriptor_of_the_pager_whatever_it_has_dropped_and_shares() {
+    let source = r#"
+int main(void) {
+    only(2); fill(); only(2);
+    CHECK(open("/dev/null", O_RDONLY) == 3);
+    pid_t child = fork();
+    if (child == 0) { only(3); drop(65534); only(3); look(); only(3); _exit(0); }
+    ends(child, 0);
+    // It shares the table of descriptors, and has no pager.
+    child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) { only(3); drop(65534); look(); only(3); _exit(0); }
+    ends(child, 0); only(3);
+    // A user of which there is no other process.
+    drop(54321); only(3); look();
+    struct rlimit two = {2, 2}; CHECK(setrlimit(RLIMIT_NPROC, &two) == 0);
+    child = fork();
+    if (child == 0) {
+        only(3); CHECK(fork() == -1 && errno == EAGAIN); only(3);
+        for (long i = 0; i < SIZE; i += 4096) { CHECK(big[i] == (char)(i >> 12)); big[i] = 1; }
+        only(3); _exit(0);
+    }
+    ends(child, 0); look(); only(3); return 0;
+}"#;
+    let Some((_program, mut command, _stats)) = with_few_descriptors("few", source) else { return };
+    let output = good(&mut command);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(words.matches("runs without paging").count(), 2, "{words}");
+}
+
+/// The first program's memory fits.
+#[test]
+fn a_program_that_is_executed_later_is_paged_in_the_same_run_and_finds_only_its_own_descriptors() {
+    let source = r#"
+int main(int argc, char **argv) {
+    only(2);
+    if (argc > 1) { fill(); look(); look(); only(2); return 7; }
+    for (int i = 0; i < 3; i++) {
+        pid_t child = i ? fork() : vfork();
+        if (child == 0) {
+            if (i == 2) CHECK(execl("/nowhere", "nothing", NULL) == -1 && errno == ENOENT);
+            execl(argv[0], argv[0], "later", NULL);
+            _exit(97);
+        }
+        ends(child, 7); only(2);
+    }
+    CHECK(execl("/nowhere", "nothing", NULL) == -1 && errno == ENOENT); only(2);
+    return 0;
+}"#;
+    let Some((_program, mut command, stats)) = with_few_descriptors("executed", source) else { return };
+    good(&mut command);
+    let evictions = stats.snapshot().evictions;
+    assert!(evictions > 3 * 3000, "three programs of 4,096 pages in the RAM of 1,024: {evictions}");
+}
+
+/// As in a server that separates privileges.
+#[test]
+fn a_child_that_has_dropped_its_rights_finds_no_way_to_its_parents_memory() {
+    let source = r#"
+static const char secret[] = "a secret that is younger than the fork";
+static char text[1 << 20];
+/* Opens the descriptors of a process anew. */
+static void search(const char *process) {
+    char path[600], what[300]; snprintf(path, sizeof path, "/proc/%s/fd", process);
+    DIR *all = opendir(path); struct dirent *entry; if (!all) return;
+    while ((entry = readdir(all))) {
+        struct stat is; ssize_t n; off_t at = 0;
+        snprintf(path, sizeof path, "/proc/%s/fd/%s", process, entry->d_name);
+        memset(what, 0, sizeof what); readlink(path, what, sizeof what - 1);
+        CHECK(strcmp(process, "self") || !strstr(what, "userfaultfd"));
+        int file = stat(path, &is) == 0 && S_ISREG(is.st_mode) ? open(path, O_RDONLY) : -1;
+        while (file >= 0 && (n = pread(file, text, sizeof text, at)) > 0) {
+            CHECK(!memmem(text, n, secret, sizeof secret));
+            at += n;
+        }
+        close(file);
+    }
+    closedir(all);
+}
+int main(int argc, char **argv) {
+    fill();
+    int ready[2]; char c, jail[] = "/tmp/jailXXXXXX"; CHECK(pipe(ready) == 0 && mkdtemp(jail));
+    pid_t child = fork();
+    if (child == 0) {
+        drop(65534); close(ready[1]); CHECK(read(ready[0], &c, 1) == 1);
+        search("self");
+        DIR *all = opendir("/proc"); struct dirent *entry;
+        while ((entry = readdir(all)))
+            if (strstr(status_of(atoi(entry->d_name)), "Name:	coldframe-pager
+")) search(entry->d_name);
+        closedir(all); look(); _exit(0);
+    }
+    pid_t locked_in = fork();
+    if (locked_in == 0) {
+        CHECK(chroot(jail) == 0 && chdir("/") == 0); drop(65534);
+        struct stat is;
+        for (int fd = 3; fd < 1 << 17; fd++) CHECK(syscall(SYS_fstat, fd, &is) || S_ISFIFO(is.st_mode));
+        look(); _exit(0);
+    }
+    ends(locked_in, 0); CHECK(rmdir(jail) == 0); close(ready[0]);
+    for (int i = 0; i + sizeof secret < SIZE; i += 512) memcpy(big + i, secret, sizeof secret);
+    for (int pass = 0; pass < 2; pass++) for (int i = 0; i < SIZE; i += 4096) big[i + 4095]++;
+    CHECK(write(ready[1], "x", 1) == 1); ends(child, 0); return 0;
+}"#;
+    let Some((_program, mut command, stats)) = with_few_descriptors("separate", source) else { return };
+    good(&mut command);
+    assert!(stats.snapshot().evictions > 3000, "the secret is on the disk");
 }
 
 /// Whether every user may have a userfaultfd here.
