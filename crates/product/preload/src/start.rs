@@ -10,7 +10,7 @@ use crate::descriptors::received;
 use crate::entries;
 use crate::kernel_access::threads;
 use crate::managed::{gate, memory, stacks};
-use crate::process::{files, fork};
+use crate::process::{files, fork, limits};
 use crate::say::{fail, say};
 use crate::symbols::{caller, deepbind, next, own_calls};
 
@@ -71,6 +71,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         fail(MACHINE, "8 MiB of address space for the pager's own stacks cannot be had");
     }
     program_break::start();
+    limits::start();
     coldframe_live::locked::never();
     memory::begin();
     match entries::take() {

@@ -102,6 +102,7 @@ unsafe extern "C" fn syscall_from(
                 threads::leave_process(a);
                 pass()
             }
+            libc::SYS_getrlimit => limits::set(0, a as u32, std::ptr::null(), b as *mut _).into(),
             libc::SYS_setrlimit => limits::setrlimit(a as u32, b as *const _).into(),
             libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
             libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,

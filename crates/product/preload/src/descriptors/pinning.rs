@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
+use crate::process::filter;
 use crate::say::once;
 use crate::symbols::next::{next, none};
 use crate::sys;
@@ -68,6 +69,9 @@ pub fn is_direct(descriptor: c_int) -> bool {
 }
 
 fn file_system(descriptor: c_int) -> u32 {
+    if !filter::allows_looks() {
+        return 0;
+    }
     // SAFETY: all bytes zero is a value of it, and the call writes it.
     unsafe {
         let mut status: libc::statfs = std::mem::zeroed();

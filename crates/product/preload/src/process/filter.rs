@@ -8,7 +8,7 @@
 //! classic BPF that the kernel allows; [`judged`] knows them.
 
 use std::ffi::{c_int, c_ulong};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use coldframe_live::calls::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
 use coldframe_live::ForkedChild;
@@ -82,6 +82,14 @@ fn judge(filter: &[libc::sock_filter], within: bool) -> Under {
 /// The least that is possible under all filters so far.
 static POSSIBLE: AtomicU8 = AtomicU8::new(Under::All as u8);
 
+/// No filter would end the program at fstatfs, by which this library looks at descriptors from elsewhere.
+static LOOKS: AtomicBool = AtomicBool::new(true);
+
+/// Whether this library may ask for the file system of a descriptor.
+pub fn allows_looks() -> bool {
+    LOOKS.load(Relaxed)
+}
+
 /// What the filters leave to a child.
 pub fn child() -> ForkedChild {
     let possible = POSSIBLE.load(Relaxed);
@@ -154,12 +162,16 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     }
 }
 
+/// The lines of a filter. `None`: it cannot be read.
+fn lines(filter: usize) -> Option<Vec<libc::sock_filter>> {
+    value(filter as *const libc::sock_fprog).and_then(|f| values(f.filter, f.len.into()))
+}
+
 /// What is possible under this filter (`None`: strict mode, which allows only reading, writing and ending).
 fn under(filter: Option<usize>) -> Under {
     if !memory::ready() {
         return Under::All;
     }
-    let lines = |at: usize| value(at as *const libc::sock_fprog).and_then(|f| values(f.filter, f.len.into()));
     let within = memory::pager().options().record.is_some();
     // What cannot be read, the kernel refuses.
     let possible = filter.map_or(Under::Nothing, |at| lines(at).map_or(Under::All, |lines| judge(&lines, within)));
@@ -180,6 +192,9 @@ fn set(filter: Option<usize>, call: impl FnOnce() -> isize) -> isize {
     let answer = call();
     if answer >= 0 {
         POSSIBLE.fetch_min(possible as u8, Relaxed);
+        let answer = filter.and_then(lines).and_then(|lines| judged(&lines, libc::SYS_fstatfs));
+        let ends = answer.is_some_and(|answer| !matches!(answer & libc::SECCOMP_RET_ACTION_FULL, ALLOW | LOG | ERROR));
+        LOOKS.fetch_and(!ends, Relaxed);
     }
     answer
 }
