@@ -52,7 +52,7 @@ fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     let tells = setting.program;
     let mask = block_signals();
     if tells {
-        pager.fork_prepare(false);
+        pager.fork_prepare(coldframe_live::ForkedChild::Pages);
     }
     // SAFETY: the child runs `f`, which allocates only from an allocator that works after a fork, and then ends.
     let pid = unsafe { libc::fork() };
@@ -67,7 +67,7 @@ fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     }
     let error = std::io::Error::last_os_error();
     if tells {
-        pager.fork_parent(0).expect("memory can be inherited");
+        pager.fork_parent().expect("memory can be inherited");
     }
     restore_signals(mask);
     if pid < 0 {

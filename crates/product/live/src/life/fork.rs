@@ -306,7 +306,7 @@ impl Inner {
         }
         // SAFETY: open, and this process's own from now on.
         let line = ready.line.map(|line| unsafe { High::from_raw(line.into_raw()) });
-        let kit = line.as_ref().map(|line| Kit::receive(&**line)).unwrap_or(Err(Errno::PIPE));
+        let kit = line.as_ref().map(|line| sys::with_room(|_| Kit::receive(&**line))).unwrap_or(Err(Errno::PIPE));
         let (line, alive) = if own_process { (line, None) } else { (None, line) };
         // SAFETY: as above.
         unsafe { self.managed.work.read_by(line.map(Parent::new)) };

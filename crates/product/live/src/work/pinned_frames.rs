@@ -171,7 +171,8 @@ impl Work {
     }
 
     /// Moves a page to the aside mapping. Returns false if the kernel holds its frame; or if it is `clean`, and the
-    /// program could write to it before a second attempt: then it is a dirty page that has not left. Only for its owner.
+    /// program could write to it before a second attempt: then it is a dirty page that has not left. Only for its
+    /// owner.
     pub(super) fn try_leave(&self, task: &Task, page: usize, clean: bool) -> bool {
         let (address, aside, uffd) = (self.memory.address(page), self.memory.aside(page), self.memory.uffd());
         let mut shared = true;

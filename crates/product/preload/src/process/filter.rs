@@ -8,11 +8,12 @@
 //! classic BPF that the kernel allows; [`judged`] knows them.
 
 use std::ffi::{c_int, c_ulong};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use coldframe_live::calls::{ALWAYS, ARCHITECTURE, NEEDED, WANTED};
 use coldframe_live::ForkedChild;
 
+use crate::descriptors::pinning::MAY_LOOK;
 use crate::managed::memory;
 use crate::managed::ranges::{failed, pass};
 use crate::pointers::{value, values};
@@ -81,14 +82,6 @@ fn judge(filter: &[libc::sock_filter], within: bool) -> Under {
 
 /// The least that is possible under all filters so far.
 static POSSIBLE: AtomicU8 = AtomicU8::new(Under::All as u8);
-
-/// No filter would end the program at fstatfs, by which this library looks at descriptors from elsewhere.
-static LOOKS: AtomicBool = AtomicBool::new(true);
-
-/// Whether this library may ask for the file system of a descriptor.
-pub fn allows_looks() -> bool {
-    LOOKS.load(Relaxed)
-}
 
 /// What the filters leave to a child.
 pub fn child() -> ForkedChild {
@@ -194,7 +187,7 @@ fn set(filter: Option<usize>, call: impl FnOnce() -> isize) -> isize {
         POSSIBLE.fetch_min(possible as u8, Relaxed);
         let answer = filter.and_then(lines).and_then(|lines| judged(&lines, libc::SYS_fstatfs));
         let ends = answer.is_some_and(|answer| !matches!(answer & libc::SECCOMP_RET_ACTION_FULL, ALLOW | LOG | ERROR));
-        LOOKS.fetch_and(!ends, Relaxed);
+        MAY_LOOK.fetch_and(!ends, Relaxed);
     }
     answer
 }

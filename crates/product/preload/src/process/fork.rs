@@ -59,7 +59,7 @@ impl Still {
     }
 
     fn below(top: usize) -> Still {
-        let managed = |i: &usize| memory::manages(top - (i + 1) * PAGE);
+        let managed = |i: &usize| top > (i + 1) * PAGE && memory::manages(top - (i + 1) * PAGE);
         let pinned = |i: &usize| memory::pin(top - (i + 1) * PAGE..top - i * PAGE).is_ok();
         Still(top, (0..STACK / PAGE).take_while(managed).take_while(pinned).count())
     }

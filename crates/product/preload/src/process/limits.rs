@@ -1,7 +1,7 @@
 //! Limits that the program sets for its process. The pager is in another one, which they do not reach; but the memory
 //! of both is the same, and so is what the kernel counts for limits on address space and on data. So the kernel gets
-//! the program's limit and what the pager has at the start, and the program reads its own limit again. A program that is
-//! executed inherits the kernel's.
+//! the program's limit and what the pager has at the start, and the program reads its own limit again. A program that
+//! is executed inherits the kernel's.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -14,7 +14,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("kernel", 2_400),
     ("lane", 1_590),
     ("live", 10_450),
-    ("preload", 4_050),
+    ("preload", 4_070),
     ("proc", 830),
     ("recording", 320),
     ("sheet", 1_240),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_430), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_460), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
