@@ -8,7 +8,8 @@
 //!   (`own_calls`); the C library's own calls of them (`entries`); who calls a replaced function; libraries that would
 //!   otherwise not use any of this (`deepbind`)
 //! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory; what the program does with
-//!   descriptors of the pager, where there are some (a recording, an old C library); O_DIRECT, other files and devices by which the kernel writes past the page table, descriptors from elsewhere
+//!   descriptors of the pager, where there are some (a recording, an old C library); O_DIRECT, other files and
+//!   devices by which the kernel writes past the page table, descriptors from elsewhere
 //! - [`kernel_access`]: memory that must stay in RAM for the kernel, pages that a pipe refers to, process_vm_writev
 //! - [`process`]: a child finds memory and heap as its parent left them; programs that the program runs, which get the
 //!   run's statistics (`exec`); limits on the process's resources and on its system calls; a signal to all processes
