@@ -355,8 +355,7 @@ int main(int argc, char **argv) {
         search("self");
         DIR *all = opendir("/proc"); struct dirent *entry;
         while ((entry = readdir(all)))
-            if (strstr(status_of(atoi(entry->d_name)), "Name:	coldframe-pager
-")) search(entry->d_name);
+            if (strstr(status_of(atoi(entry->d_name)), "Name:\tcoldframe-pager\n")) search(entry->d_name);
         closedir(all); look(); _exit(0);
     }
     pid_t locked_in = fork();
