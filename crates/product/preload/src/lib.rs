@@ -5,8 +5,8 @@
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
 //! - [`allocation`]: the program break, from which malloc grows; the memory of this library itself (`pool`)
 //! - [`symbols`]: the functions behind those that are replaced, for the program (`next`) and for this library
-//!   (`own_calls`); the C library's own calls of them (`entries`); who calls a replaced function; libraries that would
-//!   otherwise not use any of this (`deepbind`)
+//!   (`own_calls`); who calls a replaced function; libraries that would otherwise not use any of this (`deepbind`)
+//! - [`entries`]: the C library's own calls of functions that are replaced, which come here, too
 //! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory; what the program does with
 //!   descriptors of the pager, where there are some (a recording, an old C library); O_DIRECT, other files and
 //!   devices by which the kernel writes past the page table, descriptors from elsewhere
