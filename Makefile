@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs peers signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -61,6 +61,11 @@ signals:
 # only these; PATIENCE=s: seconds until a program counts as hung; KERNEL=1, as root: under the kernel's swap, too.
 programs: build
 	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE)) $(if $(KERNEL),--kernel)
+
+# Run other projects' test suites (LTP, stress-ng, redis, CPython, SQLite) plain and paged, and print each test case that
+# differs with the reason. PEERS=a,b: only these; KERNEL=1, as root: by the kernel, too. The outputs are in target/peers.
+peers: build
+	@python3 scripts/peers.py $(BIN) $(if $(PEERS),--only $(PEERS)) $(if $(KERNEL),--kernel)
 
 # Build the Python package as a wheel and install it in target/venv with what its tests need. Prints what is missing.
 python:

@@ -1,7 +1,7 @@
 //! Some of the real programs of `make programs` (scripts/programs.toml), plain and paged: output and exit code must be
-//! equal.
+//! equal. And the quick test suites of `make peers`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coldframe_toolbox::{have, skip, Tool, GCC};
@@ -21,22 +21,60 @@ const HANDFUL: [(&str, Tool); 10] = [
     ("perl-fork", ("perl", "perl")),
 ];
 
-#[test]
-fn a_handful_of_real_programs_does_the_same_in_less_ram() {
+/// A script that reads a TOML file; `None`: it cannot run here.
+fn script(name: &str) -> Option<PathBuf> {
     if !have(&[("python3", "python3"), GCC]) {
-        return;
+        return None;
     }
     if !Command::new("python3").args(["-c", "import tomllib"]).output().unwrap().status.success() {
-        return skip("python3 is older than 3.11 and has no tomllib");
+        skip("python3 is older than 3.11 and has no tomllib");
+        return None;
     }
+    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts").join(name))
+}
+
+#[test]
+fn a_handful_of_real_programs_does_the_same_in_less_ram() {
+    let Some(script) = script("programs.py") else { return };
     let here: Vec<&str> = HANDFUL.iter().filter(|(_, tool)| have(&[*tool])).map(|(name, _)| *name).collect();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts/programs.py");
     let mut command = Command::new("python3");
     command.arg(script).arg(env!("CARGO_BIN_EXE_coldframe")).args(["--only", &here.join(",")]);
     let output = command.output().unwrap();
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{table}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(table.lines().filter(|line| line.contains(" equal ")).count(), here.len(), "{table}");
+    eprintln!("{table}");
+}
+
+/// The quick suites of `make peers` (scripts/peers.toml). SQLite's source is downloaded, so it may be missing.
+const SUITES: [(&str, Tool); 5] = [
+    ("cpython-mmap", ("/usr/lib/python3.11/test/test_mmap.py", "libpython3.11-testsuite")),
+    ("cpython-fork", ("/usr/lib/python3.11/test/test_fork1.py", "libpython3.11-testsuite")),
+    ("cpython-pipes", ("/usr/lib/python3.11/test/test_subprocess.py", "libpython3.11-testsuite")),
+    ("stress-ng", ("stress-ng", "stress-ng")),
+    ("sqlite", ("/usr/include/sqlite3.h", "libsqlite3-dev")),
+];
+
+#[test]
+fn the_test_suites_of_other_projects_have_the_same_results_in_less_ram() {
+    let Some(script) = script("peers.py") else { return };
+    let here: Vec<&str> = SUITES.iter().filter(|(_, tool)| have(&[*tool])).map(|(name, _)| *name).collect();
+    if here.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).arg(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(["--only", &here.join(",")]).arg("--folder").arg(folder.path());
+    let output = command.output().unwrap();
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}\n{}", String::from_utf8_lossy(&output.stderr));
+    for line in table.lines().filter(|line| line.contains(" skipped: ")) {
+        assert!(line.starts_with("sqlite "), "{table}");
+        eprintln!("{line}");
+    }
+    let fine = |line: &&str| [" equal ", " skipped: "].iter().any(|word| line.contains(word));
+    assert_eq!(table.lines().filter(fine).count(), here.len(), "{table}");
     eprintln!("{table}");
 }
 
