@@ -110,7 +110,7 @@ impl Log {
         loop {
             let mut books = self.books.lock();
             if books.is_settled() || self.rules == Rules::ForksUnsettled {
-                books.adopt(Some(child as i32));
+                books.adopt(child as i32);
                 break;
             }
             drop(books);
