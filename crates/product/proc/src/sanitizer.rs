@@ -109,7 +109,7 @@ mod tests {
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");
         let mut put = |offset: usize, words: &[u64]| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            file[offset..at + bytes.len()].copy_from_slice(&bytes);
+            file[offset..offset + bytes.len()].copy_from_slice(&bytes);
         };
         put(32, &[64]);
         put(40, &[0x300]);
