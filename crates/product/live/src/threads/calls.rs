@@ -19,8 +19,9 @@ use crate::sys::{self, pids, Own, Signals, Sys};
 /// Calls at a time; further threads wait. Two of them may be long: pins that load pages, and a fork.
 pub const WORKERS: usize = 4;
 const PLACES: usize = 32;
-/// A thread looks this often before it sleeps.
-const LOOKS: u32 = 400;
+/// A thread that waits for a call, and a worker after one, look for this long before they sleep: about what it takes to
+/// wake the other. Calls come in bursts.
+const LOOKING_NS: u64 = 50_000;
 const NAP_US: u64 = 20;
 
 const FREE: u32 = 0;
@@ -40,6 +41,8 @@ pub struct Calls {
     /// Grows with each call.
     posted: AtomicU32,
     idle: AtomicU32,
+    /// There is more than one processor: the other side can work meanwhile.
+    may_look: bool,
     workers: Own<[Option<RawThread>; WORKERS]>,
 }
 
@@ -70,6 +73,7 @@ impl Calls {
             places: std::array::from_fn(|_| place()),
             posted: AtomicU32::new(0),
             idle: AtomicU32::new(0),
+            may_look: rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.count() > 1),
             workers: Own::new([const { None }; WORKERS]),
         }
     }
@@ -93,20 +97,24 @@ impl Calls {
         if self.idle.load(SeqCst) > 0 {
             sys::futex_wake(&self.posted, 1);
         }
-        let mut looks = 0;
+        self.look(|| place.state.load(Acquire) == DONE);
         loop {
             match place.state.load(Acquire) {
                 DONE => break,
-                _ if looks < LOOKS => {
-                    looks += 1;
-                    std::hint::spin_loop();
-                }
                 state => sys::futex_wait(&place.state, state),
             }
         }
         place.state.store(FREE, Release);
         // SAFETY: the worker has written it.
         unsafe { (&raw const job.1).read_volatile() }.expect("the call is done")
+    }
+
+    /// Looks for a while whether something has happened.
+    fn look(&self, has_happened: impl Fn() -> bool) {
+        let end = sys::now() + LOOKING_NS;
+        while self.may_look && !has_happened() && sys::now() < end {
+            (0..20).for_each(|_| std::hint::spin_loop());
+        }
     }
 
     fn take(&self) -> &Place {
@@ -156,6 +164,7 @@ impl Calls {
                 }
                 place.state.store(DONE, SeqCst);
                 sys::futex_wake(&place.state, 1);
+                self.look(|| self.posted.load(Relaxed) != posted);
                 continue;
             }
             self.idle.fetch_add(1, SeqCst);
