@@ -196,7 +196,10 @@ pub fn exit_group(code: i32) -> ! {
 /// Private anonymous memory, zero and without RAM until it is touched.
 pub fn map_memory(len: usize) -> Sys<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    map(usize::MAX, len, libc::PROT_READ | libc::PROT_WRITE, flags)
+    let start = map(usize::MAX, len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
+    // SAFETY: says only that a core dump of the program has no use for it.
+    let _ = unsafe { advise(start..start + len, libc::MADV_DONTDUMP) };
+    Ok(start)
 }
 
 /// Runs `work` while `len` bytes of address space are mapped that nobody can use.

@@ -38,8 +38,6 @@ impl<T: Zeroed> Table<T> {
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
         let start = sys::map_memory(bytes).map_err(|e| LiveError::os("address space for a table", e))?;
-        // SAFETY: says only that a core dump has no use for it.
-        let _ = unsafe { sys::advise(start..start + bytes, libc::MADV_DONTDUMP) };
         Ok(Table { start: start as *mut T, len })
     }
 

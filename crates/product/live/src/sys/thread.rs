@@ -130,7 +130,6 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
     // SAFETY: the upper end of our own new memory; the guard page is the lowest of it.
     unsafe {
         let _ = sys::set_rights(&(stack..stack + PAGE), libc::PROT_NONE);
-        let _ = sys::advise(stack..stack + len, libc::MADV_DONTDUMP);
         let _ = sys::advise(stack..stack + len, libc::MADV_DONTFORK);
         let enter = enter as *const () as usize;
         let name = if flags == PROCESS { PAGER_NAME } else { c"coldframe" };
