@@ -4,6 +4,25 @@
 use crate::common::{check, check_paged, everywhere};
 
 programs! {
+    /// Tables of gigabytes would make a core file as large.
+    a_core_dump_of_a_program_and_of_its_child_has_no_memory_of_the_pagers = check r#"
+static void look(void) {
+    char line[512]; unsigned long start = 0, end = 0, large = 0; FILE *maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long a, b;
+        char rights[8];
+        if (sscanf(line, "%lx-%lx %7s", &a, &b, rights) == 3) start = a, end = rights[1] == 'w' ? b : a;
+        if (!strncmp(line, "VmFlags", 7) && !strstr(line, " dd")) large += end - start;
+    }
+    fclose(maps); CHECK(large < 64 << 20);
+}
+int main(void) {
+    char *big = malloc(8 << 20); for (int i = 0; i < 8 << 20; i += 4096) big[i] = 1;
+    look(); pid_t child = fork(); int status;
+    if (child == 0) { look(); _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0); look();
+}"#;
+
     a_pointer_that_cannot_be_read_is_an_error_and_no_signal = everywhere r#"
 #include <sys/prctl.h>
 #include <sys/resource.h>

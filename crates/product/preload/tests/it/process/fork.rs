@@ -161,6 +161,7 @@ int main(void) {
     pid_t child = _Fork(); if (!child) { work(); _exit(0); } ends(child);
     child = syscall(SYS_fork); if (!child) { work(); _exit(0); } ends(child);
     child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); if (!child) { work(); _exit(0); } ends(child);
+    CHECK(clone(body, NULL, SIGCHLD, big) == -1 && errno == EINVAL);
     char *stack = malloc(1 << 20);
     ends(clone(body, stack + (1 << 20), SIGCHLD, big));
     ends(clone(shared, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, big));
