@@ -124,8 +124,11 @@ fn a_machine_without_proc_and_an_empty_folder_for_temporary_files_are_no_riddle(
 
 #[test]
 fn a_program_that_coldframe_has_ended_has_not_ended_by_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = coldframe(&["--for", "1s", "--", "sleep", "1000"]);
+    // It needs no memory.
+    let Some(folder) = folder_with("p", "#include <unistd.h>\nint main(void) { for (;;) pause(); }", &[]) else {
+        return;
+    };
+    let mut command = coldframe(&["--for", "1s", "--", "./p"]);
     let output = finish({
         command.current_dir(folder.path());
         command

@@ -117,15 +117,20 @@ unsafe extern "C" fn run(start: *mut c_void) {
     let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(managed, start.size, start.folder).and_then(|ties| unsafe {
-        threads.start_threads(managed)?;
+    let settled = settle(managed, start.folder).and_then(|own| unsafe {
         threads.calls.start()?;
-        Ok(ties)
+        // Its last thread, the lender, would go on with the pages when another one cannot be made.
+        threads.start_threads(managed)?;
+        // Last: what fails before them does not end the program.
+        Ties::make([start.size, own])
     });
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed), start.folder),
         // Memory that is no longer watched is the program's alone.
-        Err(_) => _ = sys::close_range(0..RawFd::MAX),
+        Err(_) => {
+            threads.stop(managed);
+            let _ = sys::close_range(0..RawFd::MAX);
+        }
     }
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
@@ -136,8 +141,8 @@ unsafe extern "C" fn run(start: *mut c_void) {
     }
 }
 
-/// Leaves all that is the program's.
-fn settle(managed: &ManagedMemory, size: RawFd, folder: RawFd) -> Sys<Ties> {
+/// Leaves all that is the program's. Returns this process's `statm`, or -1.
+fn settle(managed: &ManagedMemory, folder: RawFd) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(PAGER_NAME);
     sys::descriptors::allow_all();
     sys::lift_limits();
@@ -152,25 +157,32 @@ fn settle(managed: &ManagedMemory, size: RawFd, folder: RawFd) -> Sys<Ties> {
     sys::close_range(from..RawFd::MAX)?;
     // Now there are free descriptors, even if the program has hardly any.
     managed.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    let program = PROGRAM.load(Relaxed);
-    let pipe = || sys::deadly_pipe(program).map(|(read, write)| (read.into_raw_fd(), write.into_raw_fd()));
-    // The one that is closed first is the lowest of all. Its reading end is moved above the other descriptors.
-    let ((read, lowest), (other, highest)) = (pipe()?, pipe()?);
-    let above = [from, sys::descriptors::highest() - 1].into_iter();
-    let above = |fd: RawFd| above.clone().find_map(|number| sys::move_to(fd, number).ok()).unwrap_or(fd);
-    let pipes = [(above(read), lowest), (other, above(highest))];
-    let pagers = sys::open_file(c"/proc/self/statm").map_or(-1, IntoRawFd::into_raw_fd);
-    sys::pids::open_status();
-    let ties = Ties { pipes, program: sys::pidfd(program)?.into_raw_fd(), sizes: [size, pagers] };
-    fatal::end_by(lowest, ties.program);
-    // A filter of the program's may refuse this.
-    sys::await_events([ties.program, -1], false)?;
     sys::leave_group_and_folder();
     rights::drop_all()?;
-    Ok(ties)
+    Ok(sys::open_file(c"/proc/self/statm").map_or(-1, IntoRawFd::into_raw_fd))
 }
 
 impl Ties {
+    fn make(sizes: [RawFd; 2]) -> Sys<Ties> {
+        let program = PROGRAM.load(Relaxed);
+        let pidfd = sys::pidfd(program)?;
+        // A filter of the program's may refuse this.
+        sys::await_events([pidfd.as_raw_fd(), -1], false)?;
+        let highest = own_descriptors::all().last().unwrap_or(0) + 1;
+        // The one that is closed first is the lowest of all: the numbers of the program's standard files are free.
+        // The reading ends, and the other's writing end, are moved above the other descriptors.
+        let above = [highest, sys::descriptors::highest() - 1].into_iter();
+        let above = |fd: RawFd| above.clone().find_map(|number| sys::move_to(fd, number).ok()).unwrap_or(fd);
+        let pipe = || sys::deadly_pipe(program).map(|(read, write)| (read.into_raw_fd(), write.into_raw_fd()));
+        let (read, lowest) = pipe()?;
+        let read = above(read);
+        let (other, last) = pipe().inspect_err(|_| sys::disarm(read))?;
+        let ties = Ties { pipes: [(read, lowest), (other, above(last))], program: pidfd.into_raw_fd(), sizes };
+        fatal::end_by(lowest, ties.program);
+        sys::pids::open_status();
+        Ok(ties)
+    }
+
     /// Until no other process has the memory.
     fn watch(&self, threads: &Threads, managed: &ManagedMemory) -> ! {
         while !self.has_ended(LOOK_MS) && !self.has_executed() {}
