@@ -23,9 +23,10 @@ use crate::predict::rows::{Process, Rows};
 pub fn threads() -> Result<(), AnswerError> {
     static MADE: OnceLock<Result<(), String>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        ThreadPoolBuilder::new().build_global().map_err(|error| {
-            let source = error.source().and_then(|source| source.downcast_ref());
-            source.map_or_else(|| error.to_string(), unmade)
+        // Without a source of the error, somebody else in this process has made them.
+        ThreadPoolBuilder::new().build_global().or_else(|error| match error.source() {
+            None => Ok(()),
+            Some(source) => Err(source.downcast_ref().map_or_else(|| error.to_string(), unmade)),
         })
     });
     made.clone().map_err(|why| AnswerError::new(4, format!("threads cannot be made: {why}")))
