@@ -79,7 +79,7 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.inner.managed.pin_pages(pages.clone())?;
+        self.pager.inner.run(|| self.pager.inner.managed.pin_pages(pages.clone()))?;
         Ok(Pin { region: self, pages })
     }
 
@@ -88,7 +88,8 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn unpin(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.managed.unpin_pages(self.pages_of(&range)?);
+        let pages = self.pages_of(&range)?;
+        self.pager.inner.run(|| self.pager.inner.managed.unpin_pages(pages));
         Ok(())
     }
 
@@ -99,7 +100,8 @@ impl Region {
     /// A range that is not the region's.
     pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
         let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
-        self.pager.inner.managed.load_pages(pages?.into_iter().flatten());
+        let pages = pages?;
+        self.pager.inner.run(|| self.pager.inner.managed.load_pages(pages.into_iter().flatten()));
         Ok(())
     }
 
@@ -108,7 +110,8 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.managed.discard(self.pages_of(&range)?);
+        let pages = self.pages_of(&range)?;
+        self.pager.inner.run(|| self.pager.inner.managed.discard(pages));
         Ok(())
     }
 
@@ -122,7 +125,8 @@ impl Region {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.region.pager.inner.managed.unpin_pages(self.pages.clone());
+        let inner = &self.region.pager.inner;
+        inner.run(|| inner.managed.unpin_pages(self.pages.clone()));
     }
 }
 
