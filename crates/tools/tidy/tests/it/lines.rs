@@ -13,7 +13,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("journal", 780),
     ("kernel", 2_400),
     ("lane", 1_590),
-    ("live", 10_450),
+    ("live", 10_460),
     ("preload", 4_070),
     ("proc", 830),
     ("recording", 320),
