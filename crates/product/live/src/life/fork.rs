@@ -83,7 +83,6 @@ struct Ready {
 }
 
 /// What a child gets from its parent's pager, by the connection.
-#[derive(Default)]
 struct Kit {
     file: Option<OwnedFd>,
     folder: Option<OwnedFd>,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
 use crate::sys::{self, pids};
 
@@ -13,6 +13,9 @@ const LINE: usize = 1024;
 
 /// Prints the reason and ends the process. Allocates nothing, so it may be called from a signal handler.
 pub fn stop(reason: impl fmt::Display) -> ! {
+    while HAS_ENDED.load(Relaxed) {
+        sys::sleep_us(PATIENCE_MS * 1000);
+    }
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
     tell(line.text());
@@ -28,6 +31,14 @@ pub fn stop(reason: impl fmt::Display) -> ! {
 
 /// In a pager process: a descriptor by which a byte ends the program, and its pidfd.
 static ENDS: [AtomicI32; 2] = [const { AtomicI32::new(-1) }; 2];
+/// The program has ended, and its memory is gone: a thread that was at work there has nobody to tell.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// In a pager process whose program has ended: no thread reports anything, nor ends the process.
+pub(crate) fn end_quietly() {
+    HAS_ENDED.store(true, Relaxed);
+}
+
 /// A program that does not end within this time is in the kernel.
 const PATIENCE_MS: u64 = 5000;
 

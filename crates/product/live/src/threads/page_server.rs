@@ -70,8 +70,11 @@ impl PageServer {
         // SAFETY: the log keeps it open until its end is seen.
         let child = unsafe { BorrowedFd::borrow_raw(child) };
         let mut slot = [0; REQUEST];
-        if receive(child, &mut slot, false)?.0 != REQUEST {
-            return Err(sys::Errno::PIPE);
+        match receive(child, &mut slot, false) {
+            Ok((REQUEST, _)) => {}
+            // The event was that of a child which has ended, and the number is another one's by now.
+            Err(sys::Errno::AGAIN) => return Ok(()),
+            other => return other.and(Err(sys::Errno::PIPE)),
         }
         // SAFETY: a page of this thread's.
         unsafe {

@@ -191,6 +191,7 @@ impl Ties {
             let _ = sys::await_events([user, -1], true);
         }
         let log = managed.work.log();
+        fatal::end_quietly();
         // SAFETY: whoever still has the memory, unknown to us, ends at a touch of it and does not read zeros.
         unsafe { managed.memory().space.unmap_all() };
         log.end_fork();
