@@ -152,10 +152,10 @@ impl Pager {
     }
 
     /// Notes in a recording, if there is one, who has mapped or allocated this memory: an address in the program.
-    pub fn note_caller(&self, range: Range<usize>, caller: usize) {
+    pub fn note_caller(&self, range: Range<usize>, caller: impl FnOnce() -> usize) {
         if let Some(recording) = self.inner.managed.work.recording() {
             let first = (range.start - self.span().start) / PAGE;
-            recording.mapping(first..first + range.len() / PAGE, caller);
+            recording.mapping(first..first + range.len() / PAGE, caller());
         }
     }
 

@@ -52,3 +52,22 @@ pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     restore_signals(before);
     result
 }
+
+/// A word of the program's memory, if there is one.
+pub fn word_at(address: usize) -> Option<usize> {
+    let mut word = [0];
+    (words_at(address, &mut word) == 1).then_some(word[0])
+}
+
+/// Reads words of the program's memory. Returns how many there are before the first page that cannot be read.
+pub fn words_at(address: usize, words: &mut [usize]) -> usize {
+    let vector = |start| libc::iovec { iov_base: start as *mut libc::c_void, iov_len: size_of_val(words) };
+    let (to, from) = (vector(words.as_ptr() as usize), vector(address));
+    let at = |vector: &libc::iovec| std::ptr::from_ref(vector) as usize;
+    // SAFETY: the kernel reads what is there, and writes the words.
+    let read = unsafe {
+        let own = call(libc::SYS_getpid, [0; 6]) as usize;
+        call(libc::SYS_process_vm_readv, [own, at(&to), 1, at(&from), 1, 0])
+    };
+    read.max(0) as usize / size_of::<usize>()
+}

@@ -14,13 +14,26 @@ struct User {
 impl User {
     fn new() -> User {
         let home = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(home.path().join("tmp")).expect("a folder");
+        for folder in ["tmp", "var"] {
+            std::fs::create_dir(home.path().join(folder)).expect("a folder");
+        }
         User { home }
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(coldframe_toolbox::program_of(args));
-        command.args(args).env("NO_COLOR", "1").env_remove("XDG_CACHE_HOME").env("HOME", self.home.path());
+        let mut command = Command::new("env");
+        // Where root keeps the sheet then is not this machine's.
+        let instead = r#"mount --bind "$HOME/var" /var/cache && exec "$@""#;
+        if rustix::process::geteuid().is_root() {
+            command = Command::new("unshare");
+            command.args(["-m", "sh", "-c", instead, "sh"]);
+        }
+        command
+            .arg(coldframe_toolbox::program_of(args))
+            .args(args)
+            .env("NO_COLOR", "1")
+            .env_remove("XDG_CACHE_HOME")
+            .env("HOME", self.home.path());
         command.env("TMPDIR", self.home.path().join("tmp")).env("COLUMNS", "240").output().expect("the command runs")
     }
 
@@ -124,11 +137,15 @@ fn a_folder_that_cannot_hold_the_swap_file_is_refused_by_name() {
 }
 
 #[test]
-fn without_a_cache_folder_the_sheet_lies_among_temporary_files() {
+fn without_a_cache_folder_the_sheet_lies_in_the_systems_or_among_temporary_files() {
     let user = User::new();
     std::fs::write(user.home.path().join(".cache"), "a file in its place").unwrap();
     let measured = user.json(&["doctor", "--calibrate", "--short", "--format", "json"]);
     let kept = measured["sheet_file"].as_str().expect("a path");
-    assert!(kept.contains("/tmp/coldframe-") && Path::new(kept).is_file(), "{kept}");
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(kept, "/var/cache/coldframe/here.toml");
+    } else {
+        assert!(kept.contains("/tmp/coldframe-") && Path::new(kept).is_file(), "{kept}");
+    }
     user.good(&["devices", "here"]);
 }

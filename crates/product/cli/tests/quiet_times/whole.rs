@@ -168,10 +168,10 @@ fn an_answer_measures_the_program_alone_and_in_limits_with_the_same_input() {
     assert!((4 << 20..16 << 20).contains(&peak), "{answer}");
     // Its heap has 4 MiB, without which it is killed; in the recommended limit it did the same as without one.
     let ram = answer["limit"]["recommended_bytes"].as_u64().expect("a limit is recommended");
-    assert!((3 << 20..=peak + (1 << 20)).contains(&ram), "{answer}");
+    assert!((4 << 20..=peak + (1 << 20)).contains(&ram), "{answer}");
     let limits = || of("kernel").into_iter().filter(|run| run["swap"] == "none");
     assert!(limits().any(|run| run["ram_bytes"] == ram && run["failed"].is_null()), "{answer}");
-    assert!(limits().any(|run| run["failed"].is_string() && run["ram_bytes"].as_u64() < Some(4 << 20)), "{answer}");
+    assert!(limits().any(|run| run["failed"].is_string() && run["ram_bytes"].as_u64() <= Some(4 << 20)), "{answer}");
     // With our pager it does the same, unless code and stacks alone take more than that.
     let served = |run: &&Value| run["failed"].is_null() || run["failed"] == "it took more RAM than its limit";
     assert!(!of("pager").is_empty() && of("pager").iter().all(served), "{answer}");

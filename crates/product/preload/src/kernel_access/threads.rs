@@ -243,23 +243,6 @@ pub fn set_robust_list(head: usize, len: usize) -> isize {
     pass(libc::SYS_set_robust_list, [head, len, 0, 0, 0, 0])
 }
 
-/// A word of the program's memory, if there is one.
-fn word_at(address: usize) -> Option<usize> {
-    let mut word = 0usize;
-    let (to, from) = (iovec(&raw mut word as usize), iovec(address));
-    let at = |vector: &libc::iovec| std::ptr::from_ref(vector) as usize;
-    // SAFETY: the kernel reads what is there, and writes the word.
-    let read = unsafe {
-        let own = sys::call(libc::SYS_getpid, [0; 6]) as usize;
-        sys::call(libc::SYS_process_vm_readv, [own, at(&to), 1, at(&from), 1, 0])
-    };
-    (read == size_of::<usize>() as isize).then_some(word)
-}
-
-fn iovec(address: usize) -> libc::iovec {
-    libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<usize>() }
-}
-
 /// The calling thread ends: its robust list and the words on it stay in RAM until it is gone.
 pub fn keep_robust_list() {
     /// The kernel goes no further (ROBUST_LIST_LIMIT).
@@ -271,14 +254,14 @@ pub fn keep_robust_list() {
     // SAFETY: the kernel writes the two.
     unsafe { sys::call(libc::SYS_get_robust_list, [0, &raw mut head as usize, &raw mut len as usize, 0, 0, 0]) };
     // `struct robust_list_head`: the first entry, from an entry to its word, an entry on its way in or out.
-    let field = |i: usize| word_at(head + i * size_of::<usize>());
+    let field = |i: usize| sys::word_at(head + i * size_of::<usize>());
     let (Some(first), Some(offset), Some(pending)) = (field(0), field(1), field(2)) else { return };
     let keep = |place: usize, address: usize, len: usize| match Pinned::new(address, len) {
         Ok(pinned) => pinned.belong_to(robust(place)),
         Err(_) => too_many(),
     };
     // The lowest bit of an address says that the word is one with priority inheritance.
-    let following = |entry: &usize| word_at(*entry & !1);
+    let following = |entry: &usize| sys::word_at(*entry & !1);
     let entries = std::iter::successors(Some(first), following).take_while(|entry| *entry & !1 != head);
     for (i, entry) in entries.take(LONGEST).chain(Some(pending)).map(|entry| entry & !1).enumerate() {
         if entry != 0 {

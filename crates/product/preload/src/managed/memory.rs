@@ -92,7 +92,7 @@ inside! {
 const NAMED: usize = 256 << 10;
 
 /// Notes for a recording who has mapped or allocated a large block; returns the block's address.
-pub fn named(block: usize, len: usize, caller: usize) -> usize {
+pub fn named(block: usize, len: usize, caller: impl FnOnce() -> usize) -> usize {
     if len >= NAMED && manages(block) {
         pager().note_caller(block..block.saturating_add(len), caller);
     }

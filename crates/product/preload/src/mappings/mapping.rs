@@ -108,7 +108,7 @@ pub unsafe extern "C" fn mmap_from(
         _ if concerns(call.at, len) => memory::at_once(|| fixed(call)),
         _ => call.pass(),
     };
-    memory::named(answer as usize, len, caller) as *mut c_void
+    memory::named(answer as usize, len, || caller::past_libc(caller)) as *mut c_void
 }
 
 fn anywhere(mut call: MmapCall, own: bool) -> isize {

@@ -3,6 +3,8 @@
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::sys;
+
 struct Text {
     start: AtomicUsize,
     len: AtomicUsize,
@@ -91,4 +93,32 @@ pub fn is_libc(address: usize) -> bool {
 
 pub fn is_own(address: usize) -> bool {
     OWN.holds(address)
+}
+
+/// Who has called the C library, whose code at `caller` has called this library: on the stack, the first address
+/// above this call that lies behind a call and outside libraries of the system. Without one, it is `caller`.
+pub fn past_libc(caller: usize) -> usize {
+    /// Frames of malloc and of this library take less.
+    const WORDS: usize = 256;
+    if !is_libc(caller) {
+        return caller;
+    }
+    let mut words = [0; WORDS];
+    let read = sys::words_at(&raw const words as usize + size_of_val(&words), &mut words);
+    let foreign = |address: &&usize| !is_libc(**address) && !is_own(**address) && !is_linker(**address);
+    let above = words[..read].iter().skip_while(|address| **address != caller);
+    above.filter(foreign).find(|address| is_behind_call(**address)).copied().unwrap_or(caller)
+}
+
+/// Whether the instruction before an address is a call.
+fn is_behind_call(address: usize) -> bool {
+    let Some(before) = address.checked_sub(8).and_then(sys::word_at) else { return false };
+    let bytes = before.to_le_bytes();
+    if cfg!(target_arch = "aarch64") {
+        let last = (before >> 32) as u32;
+        return last >> 26 == 0b10_0101 || last & 0xffff_fc1f == 0xd63f_0000;
+    }
+    // A call of an address, or of what a register or memory holds, with two to seven bytes.
+    let indirect = |at: usize| bytes[at] == 0xff && bytes[at + 1] & 0x38 == 0x10;
+    bytes[3] == 0xe8 || (1..=6).any(indirect)
 }

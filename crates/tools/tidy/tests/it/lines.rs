@@ -14,7 +14,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("kernel", 2_400),
     ("lane", 1_590),
     ("live", 10_480),
-    ("preload", 4_070),
+    ("preload", 4_090),
     ("proc", 830),
     ("recording", 320),
     ("sheet", 1_240),
