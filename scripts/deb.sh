@@ -46,6 +46,7 @@ for name in coldframe coldframe-lab; do
     completions $name zsh usr/share/zsh/vendor-completions/_$name
     completions $name fish usr/share/fish/vendor_completions.d/$name.fish
 done
+put 644 data/systemd/coldframe-hold@.service usr/lib/systemd/system/coldframe-hold@.service
 put 644 README.md usr/share/doc/coldframe/README.md
 # What others wrote that is within the programs; `scripts/notices.py` writes it.
 if [ -f "$built/THIRD-PARTY.txt" ]; then gzip -9 -n -c "$built/THIRD-PARTY.txt" >"$root/usr/share/doc/coldframe/THIRD-PARTY.txt.gz"; fi

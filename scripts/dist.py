@@ -200,9 +200,11 @@ def program(machine: str, folder: Path) -> Path:
 
 
 def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
-    """The program, its licences, manual pages and completions, as a folder to unpack anywhere."""
+    """The program, its licences, its unit, manual pages and completions, as a folder to unpack anywhere."""
     name = f"coldframe-{version}-{machine}-linux"
     texts = [(ROOT / "LICENSE", "LICENSE"), (folder / NOTICES, NOTICES), (ROOT / "README.md", "README.md")]
+    unit = "coldframe-hold@.service"
+    texts.append((ROOT / "data/systemd" / unit, f"lib/systemd/system/{unit}"))
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as out:
         for file, place in [*((folder / name, name) for name in PROGRAMS), *texts]:
