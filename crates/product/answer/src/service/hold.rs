@@ -8,6 +8,7 @@
 //! Up is always the old limit: what is in swap stays there until it is used, so that a mistake costs the pages that
 //! were needed and no others. After each failed step the pause before the next try there is twice as long.
 
+use coldframe_kernel::Reading;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
@@ -46,22 +47,12 @@ pub struct Rule {
 pub struct ServiceLook {
     /// Seconds since 1970.
     pub at: f64,
-    /// Bytes charged to it.
-    pub usage: u64,
-    /// Bytes that cannot leave.
-    pub least: u64,
-    /// Seconds in which some process waited for memory.
-    pub waited: f64,
-    /// Pages that came back and that a somewhat larger group would have kept.
-    pub near: u64,
-    /// A process got no page, or was killed.
-    pub starved: bool,
+    /// The group.
+    pub group: Reading,
     /// The service's own latencies, in milliseconds.
     pub latencies: Vec<f64>,
     /// Its check failed.
     pub check_failed: bool,
-    /// Somebody else has set the limit to this.
-    pub foreign: Option<String>,
 }
 
 /// HoldReason the limit changes.
@@ -151,13 +142,16 @@ struct Latency {
 impl Holding {
     /// Takes a look, and says what is to be done.
     pub fn look(&mut self, rule: &Rule, look: &ServiceLook) -> Act {
-        self.history.add(look.at, look.usage, rule.watch);
-        if look.foreign.is_some() {
+        self.history.add(look.at, look.group.usage, rule.watch);
+        if look.group.foreign.is_some() {
             return Act::Leave;
         }
-        let began = *self.window.began.get_or_insert(look.at);
-        self.window.waited += look.waited;
-        self.window.near += look.near;
+        // The clock may be set back.
+        let began = self.window.began.filter(|began| *began <= look.at).unwrap_or(look.at);
+        self.window.began = Some(began);
+        self.retry = self.retry.min(look.at + PAUSE_MAX * rule.watch);
+        self.window.waited += look.group.waited;
+        self.window.near += look.group.near;
         self.latency.add(look, self.limit.is_none(), rule.within.unwrap_or(0.0));
         match (self.pressure(rule, look), self.limit) {
             (Some(why), Some(limit)) => self.raise(rule, look.at, limit, why),
@@ -174,7 +168,7 @@ impl Holding {
     fn pressure(&self, rule: &Rule, look: &ServiceLook) -> Option<HoldReason> {
         let taken = self.window.took;
         [
-            (look.starved, HoldReason::Starved),
+            (look.group.starved, HoldReason::Starved),
             (look.check_failed, HoldReason::Check),
             (self.window.waited > rule.stall_max * rule.watch, HoldReason::Waits),
             (taken > 0 && self.window.near > (taken / 2).max(FEW), HoldReason::CameBack),
@@ -210,14 +204,14 @@ impl Holding {
         if self.failed.is_some_and(|failed| self.limit.is_some_and(|limit| limit < failed)) {
             self.failed = None;
         }
-        let base = look.usage.min(self.limit.unwrap_or(u64::MAX));
+        let base = look.group.usage.min(self.limit.unwrap_or(u64::MAX));
         let part = if self.failed.is_some() { PART_AFTER } else { PART };
         let kept = self.failed.filter(|_| look.at < self.retry).map_or(0, |failed| failed + failed / ABOVE);
-        let target = (base - (base / part).min(STEP_MAX)).max(kept).max(look.least);
+        let target = (base - (base / part).min(STEP_MAX)).max(kept).max(look.group.least);
         if !calm || self.limit.is_some_and(|limit| target >= limit) {
             return Act::Stay;
         }
-        self.window.took = look.usage.saturating_sub(target) / coldframe_proc::PAGE;
+        self.window.took = look.group.usage.saturating_sub(target) / coldframe_proc::PAGE;
         self.limit = Some(target);
         self.latency.restart();
         Act::Lower(target)
@@ -305,14 +299,9 @@ mod tests {
             self.at += 1.0;
             let lack = self.need.saturating_sub(self.usage.min(self.limit));
             self.usage = self.usage.max(self.need).min(self.limit);
-            ServiceLook {
-                at: self.at,
-                usage: self.usage,
-                least: MIB,
-                waited: if lack > 0 { 0.2 } else { 0.0 },
-                near: lack / 4096,
-                ..ServiceLook::default()
-            }
+            let waited = if lack > 0 { 0.2 } else { 0.0 };
+            let group = Reading { usage: self.usage, least: MIB, waited, near: lack / 4096, ..Reading::default() };
+            ServiceLook { at: self.at, group, ..ServiceLook::default() }
         }
 
         /// So many seconds pass. Returns the changes: the second, and the limit in MiB or why it went up.
@@ -407,8 +396,7 @@ mod tests {
             let at = 1e9 + f64::from(second);
             let look = ServiceLook {
                 at,
-                usage: 100 * MIB,
-                waited: 0.3,
+                group: Reading { waited: 0.3, ..in_use(100) },
                 check_failed: second % 7 == 0,
                 ..ServiceLook::default()
             };
@@ -417,9 +405,14 @@ mod tests {
         assert_eq!((holding.failed, holding.limit), (None, None));
     }
 
+    fn in_use(mib: u64) -> Reading {
+        Reading { usage: mib * MIB, ..Reading::default() }
+    }
+
     /// A fake that has been lowered once.
     fn lowered(rule: &Rule, latencies: &[f64]) -> (Holding, ServiceLook) {
-        let (mut holding, mut look) = (Holding::default(), ServiceLook { usage: 100 * MIB, ..ServiceLook::default() });
+        let (mut holding, mut look) =
+            (Holding::default(), ServiceLook { group: in_use(100), ..ServiceLook::default() });
         for second in 0..1000 {
             (look.at, look.latencies) = (1e9 + f64::from(second), latencies.to_vec());
             if let Act::Lower(_) = holding.look(rule, &look) {
@@ -439,14 +432,14 @@ mod tests {
             holding.look(&RULE, &look)
         };
         assert_eq!(raised(&|_| ()), Act::Stay);
-        assert_eq!(raised(&|look| look.waited = 0.051), Act::Raise(HoldReason::Waits));
-        assert_eq!(raised(&|look| look.waited = 0.049), Act::Stay);
+        assert_eq!(raised(&|look| look.group.waited = 0.051), Act::Raise(HoldReason::Waits));
+        assert_eq!(raised(&|look| look.group.waited = 0.049), Act::Stay);
         assert_eq!(raised(&|look| look.check_failed = true), Act::Raise(HoldReason::Check));
-        assert_eq!(raised(&|look| look.starved = true), Act::Raise(HoldReason::Starved));
+        assert_eq!(raised(&|look| look.group.starved = true), Act::Raise(HoldReason::Starved));
         // The step has taken 1600 pages.
-        assert_eq!(raised(&|look| look.near = 801), Act::Raise(HoldReason::CameBack));
-        assert_eq!(raised(&|look| look.near = 799), Act::Stay);
-        assert_eq!(raised(&|look| look.foreign = Some("max".into())), Act::Leave);
+        assert_eq!(raised(&|look| look.group.near = 801), Act::Raise(HoldReason::CameBack));
+        assert_eq!(raised(&|look| look.group.near = 799), Act::Stay);
+        assert_eq!(raised(&|look| look.group.foreign = Some("max".into())), Act::Leave);
         let (mut holding, look) = lowered(&RULE, &[]);
         assert_eq!(holding.set(&RULE, look.at, None), Act::Raise(HoldReason::Stuck));
         assert_eq!((holding.limit, holding.failed.map(|it| it < 100 * MIB)), (None, Some(true)));
@@ -476,9 +469,20 @@ mod tests {
         // Without latencies there is no bound, and the limit stays as it was.
         let mut silent = Holding::default();
         for second in 0..600 {
-            let look = ServiceLook { at: 1e9 + f64::from(second), usage: 100 * MIB, ..ServiceLook::default() };
+            let look = ServiceLook { at: 1e9 + f64::from(second), group: in_use(100), ..ServiceLook::default() };
             assert_eq!(silent.look(&rule, &look), Act::Stay);
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_stops_nothing_for_longer_than_the_longest_pause() {
+        let (mut fake, mut holding) = (Fake::new(100, 60), Holding::default());
+        fake.seconds(&mut holding, 1000);
+        let failed = holding.failed.unwrap();
+        fake.at -= 1e8;
+        fake.need = 20 * MIB;
+        fake.seconds(&mut holding, 7200);
+        assert!(fake.usage < failed, "{} {}", fake.usage, failed);
     }
 
     #[test]

@@ -288,17 +288,7 @@ impl Keeper {
         self.all = (self.all.0 + reading.waited, self.all.1 + reading.back);
         self.state.charged = self.state.charged.max(self.hold.peak().unwrap_or(0));
         self.change.foreign = reading.foreign.clone();
-        let look = ServiceLook {
-            at,
-            usage: reading.usage,
-            least: reading.least,
-            waited: reading.waited,
-            near: reading.near,
-            starved: reading.starved,
-            latencies,
-            check_failed,
-            foreign: reading.foreign,
-        };
+        let look = ServiceLook { at, group: reading, latencies, check_failed };
         let mut act = self.state.holding.look(&self.rule, &look);
         if let Act::Lower(asked) = act {
             let set = self.hold.lower(asked);

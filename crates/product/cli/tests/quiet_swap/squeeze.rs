@@ -242,7 +242,8 @@ fn a_hold_lowers_the_limit_tells_each_change_and_remembers_it() {
     refused(&mut hold(tempfile::tempdir().unwrap().path(), &[&process]), 4, &["another coldframe", "end that one"]);
     let metrics = folder.path().join("hold.prom");
     until("metrics of a limit", || {
-        std::fs::read_to_string(&metrics).is_ok_and(|text| text.contains("hold_limit_bytes") && !text.contains("NaN"))
+        std::fs::read_to_string(&metrics)
+            .is_ok_and(|text| text.contains("hold_limit_bytes") && !text.contains(" NaN\n"))
     });
     end(&held);
     let output = held.wait_with_output().unwrap();
