@@ -81,8 +81,8 @@ fn schema_of(line: &str) -> &str {
 }
 
 /// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an
-/// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics, `squeeze --hold` a line
-/// for each change.
+/// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics, `squeeze --hold` a
+/// line for each change.
 const FILES: [&str; 9] = [
     "answer",
     "device-seen",
@@ -259,7 +259,8 @@ fn squeeze(folder: &Path) -> Option<[Value; 3]> {
     let line = format!("squeeze --yes --swap zram --for 100ms --max-stall 90% --format json {}", shell.id());
     let done = coldframe(&words(&line), folder, WIDE);
     let line = format!("{} --hold --state {}", line, folder.join("state.json").display());
-    let (program, own) = command_of(&words(&line));
+    let hold = words(&line);
+    let (program, own) = command_of(&hold);
     let held = Command::new("timeout").args(["-s", "TERM", "4"]).arg(program).args(own).output().unwrap();
     let line = format!("squeeze --suggest --state state.json --format json {}", shell.id());
     let suggested = coldframe(&words(&line), folder, WIDE);
