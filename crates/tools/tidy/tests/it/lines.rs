@@ -18,7 +18,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("proc", 830),
     ("recording", 320),
     ("sheet", 1_240),
-    ("show", 3_080),
+    ("show", 3_100),
     ("store", 2_290),
     ("terminal", 330),
     ("drivers", 3_270),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_490), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_550), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
