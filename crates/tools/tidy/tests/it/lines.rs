@@ -17,7 +17,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("preload", 4_090),
     ("proc", 830),
     ("recording", 320),
-    ("sheet", 1_240),
+    ("sheet", 1_250),
     ("show", 3_100),
     ("store", 2_300),
     ("terminal", 330),
