@@ -52,6 +52,7 @@ doc=usr/share/doc/coldframe
 for file in README.md CONTRIBUTING.md SECURITY.md data/sheet-template.toml data/traces/shop.c docs/book/src/*.md docs/book/src/*/*.md; do
     put 644 "$file" "$doc/$file"
 done
+put 644 data/systemd/coldframe-hold@.service usr/lib/systemd/system/coldframe-hold@.service
 # What others wrote that is within the programs; `scripts/notices.py` writes it.
 if [ -f "$built/THIRD-PARTY.txt" ]; then gzip -9 -n -c "$built/THIRD-PARTY.txt" >"$root/usr/share/doc/coldframe/THIRD-PARTY.txt.gz"; fi
 gzip -9 -n -c CHANGELOG.md >"$root/$doc/NEWS.gz"

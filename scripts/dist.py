@@ -224,10 +224,12 @@ def lacking(machines: list[str], with_wheel: bool) -> list[str]:
 
 
 def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
-    """The program, its licences, manual pages, completions, README and what README names, as a folder to unpack anywhere."""
+    """The program, its licences, its unit, manual pages, completions, README and what README names, as a folder to unpack anywhere."""
     name = f"coldframe-{version}-{machine}-linux"
     texts = [(ROOT / "LICENSE", "LICENSE"), (folder / NOTICES, NOTICES)]
     texts += [(file, str(file.relative_to(pages / DOCUMENTS))) for file in sorted((pages / DOCUMENTS).rglob("*.*")) if file.suffix != ".gz"]
+    unit = "coldframe-hold@.service"
+    texts.append((ROOT / "data/systemd" / unit, f"lib/systemd/system/{unit}"))
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as out:
         for file, place in [*((folder / name, name) for name in PROGRAMS), *texts]:

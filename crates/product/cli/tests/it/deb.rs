@@ -138,12 +138,12 @@ fn what_a_release_needs_is_named_before_it_is_built() {
         return;
     }
     let script = "import sys; from pathlib import Path; sys.path.insert(0, 'scripts'); import dist
-dist.PYTHON = Path('/nonexistent'); dist.TOOLS = {'no-such-tool': 'a-package'}
+dist.PYTHON = Path('/nonexistent'); dist.TOOLS = {'no-such-tool': 'binutils'}
 print('\\n'.join(dist.lacking(['sparc'], True)))";
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let lacks = text(Command::new("python3").args(["-B", "-c", script]).current_dir(root));
     for what in
-        ["no-such-tool; on Debian: apt-get install a-package", "rustup target add sparc", "gcc-sparc", "make python"]
+        ["no-such-tool; on Debian: apt-get install binutils", "rustup target add sparc", "gcc-sparc", "make python"]
     {
         assert!(lacks.contains(what), "{what}: {lacks}");
     }
