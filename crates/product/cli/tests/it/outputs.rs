@@ -56,11 +56,15 @@ doctor --calibrate --short
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     (
         "compare",
         "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its \
                  JSON is checked below",
+    ),
+    (
+        "fit",
+        "it runs a program many times in groups; tests/quiet_swap/by_kernel.rs runs it; its words are rows of show",
     ),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
