@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::bench::jobs::fit::{fit, FitOrder};
+use coldframe_show::compared::fit as shown;
+use coldframe_show::export;
 use coldframe_show::html::Page;
-use coldframe_show::{export, fit as shown};
 
 use crate::failure::Failure;
 use crate::flags::{ram_size, time, Form, Program};
@@ -48,7 +49,7 @@ pub struct Args {
     prepare: Option<String>,
     /// Largest number to try [default: 4 for each processor; with --for 64].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    most: Option<u32>,
+    up_to: Option<u32>,
     /// Also write FILE.json, .csv, .md or .prom.
     #[arg(long, value_name = "FILE")]
     export: Vec<PathBuf>,
@@ -67,7 +68,7 @@ impl Verb<Failure> for Args {
             swap: self.swap.as_deref(),
             served: self.time,
             prepare: self.prepare.as_deref(),
-            most: self.most,
+            up_to: self.up_to,
         };
         let done = fit(&order, &Terminal::new(quiet))?;
         self.form.print(&done, || shown::words(&done))?;

@@ -2,7 +2,7 @@
 //!
 //! - [`text`] puts text into lines; [`table`] and [`plot`] draw any table and plot as text.
 //! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`compared`],
-//!   [`squeezed`], [`parked`], [`fit`], [`device`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are
+//!   [`squeezed`], [`parked`], [`device`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are
 //!   the other results of `answer`.
 //! - [`html`] is a page with an answer, and [`export`] an answer as a file of another form.
 #![forbid(unsafe_code)]
@@ -13,7 +13,6 @@ pub mod compared;
 pub mod device;
 pub mod doctor;
 pub mod export;
-pub mod fit;
 pub mod group;
 pub mod html;
 pub mod limit_answer;

@@ -16,7 +16,7 @@ use coldframe_answer::bench::runner::Ways;
 use coldframe_answer::run::runs::Way;
 use coldframe_answer::run::streams::Output;
 use coldframe_answer::{Answer, By, Common, GroupUse, Limits, Need, Point, Recorded, Run, Silent, Verdict, Watched};
-use coldframe_show::{compared, fit, machine_answer, verdict_answer};
+use coldframe_show::{compared, machine_answer, verdict_answer};
 
 const MIB: u64 = 1 << 20;
 
@@ -411,12 +411,12 @@ fn each_comparison_has_its_sentence() {
 }
 
 /// What `fit --ram 1GiB -- PROGRAM` prints of a program with these times and MiB by number.
-fn fitted(program: &str, served: Option<f64>, most: u32, jobs: &[(u32, f64, u64)]) -> String {
+fn fitted(program: &str, served: Option<f64>, up_to: u32, jobs: &[(u32, f64, u64)]) -> String {
     let program = program.split(' ').map(String::from).collect();
-    let plan = HowMany { program, way: Way::limit(), ram_bytes: 1 << 30, served, prepare: None, most };
+    let plan = HowMany { program, way: Way::limit(), ram_bytes: 1 << 30, served, prepare: None, up_to };
     let (mut runs, mut fake) = (RunLog::default(), Fake { jobs: jobs.to_vec(), ..Fake::new(10.0) });
     carry_out(&plan, &mut runs, &mut fake, &Silent).unwrap();
-    let text = fit::words(&plan.counted(&runs));
+    let text = compared::fit::words(&plan.counted(&runs));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     joined(&text)
 }
@@ -436,14 +436,14 @@ fn how_many_fit_says_the_fastest_the_largest_and_what_one_takes() {
              50 MiB are shared, or not in use at the same time.",
         ),
         ("make -j{n}", None, 4, &build[..2], "make -j2: 31.0 s in 1 GiB; -j3 is no faster, more than 4 was not run"),
-        ("make -j{n}", None, 2, &build, "make -j2: 31.0 s in 1 GiB; more was not run (--most)."),
+        ("make -j{n}", None, 2, &build, "make -j2: 31.0 s in 1 GiB; more was not run (--up-to)."),
         ("make -j{n}", None, 8, &[(1, 9.0, 1500)], "make -j1 is killed in 1 GiB; give more --ram."),
         (
             "./job",
             None,
-            8,
-            &[(1, 10.0, 50), (2, 11.0, 100), (4, 25.0, 200)],
-            "2 copies of ./job at a time: 5.50 s for each in 1 GiB; 3 copies are",
+            4,
+            &[(1, 10.0, 50), (2, 11.0, 100), (3, 18.0, 150), (4, 25.0, 200)],
+            "2 copies of ./job at a time: 5.50 s for each in 1 GiB; 3 copies are slower",
         ),
         (
             "srv -w {n}",
@@ -452,11 +452,11 @@ fn how_many_fit_says_the_fastest_the_largest_and_what_one_takes() {
             &[(1, inf, 400), (2, inf, 600), (3, inf, 1100)],
             "srv -w 2 lives for 20.0 s in 1 GiB; -w 3 is killed.",
         ),
-        ("srv {n}", Some(20.0), 2, &[(1, inf, 4)], "srv 2 lives for 20.0 s in 1 GiB; more was not run (--most)."),
+        ("srv {n}", Some(20.0), 2, &[(1, inf, 4)], "srv 2 lives for 20.0 s in 1 GiB; more was not run (--up-to)."),
         ("make -j{n}", None, 8, &[(1, 1.0, 5), (2, 1.0, 5), (4, 90.0, 9)], "-j3 is no faster, -j4 took over 15.0 s."),
     ];
-    for (program, served, most, jobs, sentence) in rows {
-        let text = fitted(program, served, most, jobs);
-        assert!(text.contains(sentence), "{program}, {most}: {text}");
+    for (program, served, up_to, jobs, sentence) in rows {
+        let text = fitted(program, served, up_to, jobs);
+        assert!(text.contains(sentence), "{program}, {up_to}: {text}");
     }
 }

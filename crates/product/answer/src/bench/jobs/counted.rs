@@ -4,15 +4,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::log::RunLog;
+use super::super::rules::REPEATS;
 use crate::run::program::line;
 use crate::run::runs::NO_SWAP;
 
 /// Where the number stands in a command line.
 pub const NUMBER: &str = "{n}";
-/// Single runs differ if they differ by more than this part.
+/// One or two runs of each differ if they differ by more than this part.
 const SINGLE: f64 = 0.25;
-/// Runs that were repeated differ if no run of the one is as short as one of the other, and by more than this part.
-const REPEATED: f64 = 0.03;
+/// Three runs of each differ by more than this part if no run of the one is as short as one of the other. Of runs that
+/// do not differ, these are so by chance in one of 20 cases.
+const REPEATED: f64 = 0.05;
 /// With swap, memory that is this part of the limit may have been more.
 const FULL: f64 = 0.9;
 
@@ -53,14 +55,14 @@ pub struct JobRuns {
 
 impl JobRuns {
     /// Of the runs of a number; `None`: there are none. `serves`: its end is no good one.
-    pub fn of(log: &RunLog, jobs: u32, serves: bool) -> Option<JobRuns> {
-        let all = log.of_jobs(jobs);
-        let (last, runs) = (all.runs.last()?, &all.runs);
+    pub fn judge(log: &RunLog, jobs: u32, serves: bool) -> Option<JobRuns> {
+        let kind = log.of_jobs(jobs);
+        let (last, runs) = (kind.runs.last()?, &kind.runs);
         let end = match () {
             () if runs.iter().any(|run| run.killed) => JobsEnd::Killed,
             () if serves && runs.iter().all(|run| run.too_long) => JobsEnd::Lives,
             () if serves || runs.iter().any(|run| !run.too_long && run.status != 0) => JobsEnd::Failed,
-            () if all.more => JobsEnd::Late,
+            () if kind.more => JobsEnd::Late,
             () => JobsEnd::Lives,
         };
         let groups = || runs.iter().filter_map(|run| run.group);
@@ -68,8 +70,8 @@ impl JobRuns {
             jobs,
             end,
             status: last.status,
-            seconds: all.seconds,
-            range_seconds: all.range().unwrap_or((all.seconds, all.seconds)),
+            seconds: kind.seconds,
+            range_seconds: kind.range().unwrap_or((kind.seconds, kind.seconds)),
             runs: runs.len(),
             fixed_bytes: groups().map(|group| group.fixed_bytes).max().unwrap_or(0),
             files_bytes: groups().map(|group| group.files_bytes).max().unwrap_or(0),
@@ -77,11 +79,11 @@ impl JobRuns {
     }
 
     /// Of each number that has run, the least first.
-    pub fn all(log: &RunLog, serves: bool) -> Vec<JobRuns> {
+    pub fn each(log: &RunLog, serves: bool) -> Vec<JobRuns> {
         let mut jobs: Vec<u32> = log.entries().iter().filter_map(|entry| entry.trial.jobs).collect();
         jobs.sort_unstable();
         jobs.dedup();
-        jobs.into_iter().filter_map(|jobs| JobRuns::of(log, jobs, serves)).collect()
+        jobs.into_iter().filter_map(|jobs| JobRuns::judge(log, jobs, serves)).collect()
     }
 
     /// Whether it lives.
@@ -104,7 +106,7 @@ impl JobRuns {
 
     /// Whether it was measured as slower than another number.
     pub fn is_slower(&self, other: &JobRuns, copies: bool) -> bool {
-        let part = if self.runs.min(other.runs) > 1 { REPEATED } else { SINGLE };
+        let part = if self.runs.min(other.runs) >= REPEATS { REPEATED } else { SINGLE };
         let (shortest, longest) =
             (self.range_seconds.0 / self.share(copies), other.range_seconds.1 / other.share(copies));
         self.cost(copies) > (1.0 + part) * other.cost(copies) && shortest > longest
@@ -112,20 +114,20 @@ impl JobRuns {
 }
 
 /// Of those that live, the one whose work takes least.
-pub fn least(sizes: &[JobRuns], copies: bool) -> Option<&JobRuns> {
+pub fn cheapest(sizes: &[JobRuns], copies: bool) -> Option<&JobRuns> {
     let living = sizes.iter().filter(|size| size.lives());
     living.min_by(|a, other| a.cost(copies).total_cmp(&other.cost(copies)))
 }
 
 /// Of those that live, the least number that is not slower than any.
 pub fn fastest(sizes: &[JobRuns], copies: bool) -> Option<&JobRuns> {
-    let least = least(sizes, copies)?;
-    sizes.iter().find(|size| size.lives() && !size.is_slower(least, copies))
+    let cheapest = cheapest(sizes, copies)?;
+    sizes.iter().find(|size| size.lives() && !size.is_slower(cheapest, copies))
 }
 
 /// How many at a time fit into so much RAM.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Counted {
+pub struct HowManyFit {
     /// Version of this object's form.
     pub schema_version: u32,
     /// Version of coldframe.
@@ -143,7 +145,7 @@ pub struct Counted {
     /// What ran before each run, outside of its time.
     pub prepare: Option<String>,
     /// No larger number was wanted.
-    pub most: u32,
+    pub up_to: u32,
     /// The least number that is not slower than any; null: none lives, or it is a server.
     pub fastest: Option<u32>,
     /// The largest number that lives; null: not even one does.
@@ -158,7 +160,7 @@ pub struct Counted {
     pub sizes: Vec<JobRuns>,
 }
 
-impl Counted {
+impl HowManyFit {
     /// The runs of one number; `None`: there are none.
     pub fn size(&self, jobs: u32) -> Option<&JobRuns> {
         self.sizes.iter().find(|size| size.jobs == jobs)
@@ -191,7 +193,7 @@ impl Counted {
     }
 
     /// What one takes and what each further one does, from the numbers that live.
-    pub(super) fn with_memory(mut self) -> Counted {
+    pub(super) fn with_memory(mut self) -> HowManyFit {
         let pair = self.largest.filter(|jobs| *jobs > 1).and_then(|jobs| self.size(1).zip(self.size(jobs)));
         let full = |size: &JobRuns| self.swap != NO_SWAP && size.fixed_bytes as f64 > FULL * self.ram_bytes as f64;
         let seen = pair.filter(|(one, many)| one.fixed_bytes > 0 && many.fixed_bytes > 0 && !full(many));

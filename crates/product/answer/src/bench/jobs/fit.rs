@@ -13,7 +13,7 @@ use super::super::log::RunLog;
 use super::super::plan::{carry_out, Runner};
 use super::super::runner::{swap_folder, Bench};
 use super::super::trial::{Outcome, Refusal, Trial};
-use super::counted::{Counted, NUMBER};
+use super::counted::{HowManyFit, NUMBER};
 use super::plan::HowMany;
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -29,7 +29,7 @@ const COPIES: &str = "n=$1; shift; i=0; p=
 while [ $i -lt $n ]; do i=$((i+1)); COLDFRAME_COPY=$i \"$@\" & p=\"$p $!\"; done
 s=0; for i in $p; do wait $i || s=$?; done; exit $s";
 /// Numbers that are run if the user has not said how many: for each processor, and of a server.
-const MOST: (u32, u32) = (4, 64);
+const UP_TO: (u32, u32) = (4, 64);
 /// The longest time that a server can be asked for.
 const SERVED_MIN: Duration = Duration::from_millis(100);
 
@@ -46,28 +46,28 @@ pub struct FitOrder<'a> {
     /// What runs before each run, in a shell.
     pub prepare: Option<&'a str>,
     /// The largest number.
-    pub most: Option<u32>,
+    pub up_to: Option<u32>,
 }
 
 /// Runs it again and again.
 ///
 /// # Errors
 /// There can be no such group; the program or `prepare` fails; a signal came; it does not do the same work each time.
-pub fn fit(order: &FitOrder, listener: &dyn Listener) -> Result<Counted, AnswerError> {
+pub fn fit(order: &FitOrder, listener: &dyn Listener) -> Result<HowManyFit, AnswerError> {
     order.check(Tree::machine().meminfo("MemTotal"))?;
     Executable::find(&numbered(order.command, 1))?;
     let swap = order.swap.map_or(SwapKind::None, SwapKind::parse);
     ready(Some(swap.clone()))?;
     let (folder, streams, signals) = (swap_folder()?, Streams::new()?, Signals::catch()?);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-    let usual = if order.served.is_some() { MOST.1 } else { MOST.0 * processors };
+    let usual = if order.served.is_some() { UP_TO.1 } else { UP_TO.0 * processors };
     let plan = HowMany {
         program: order.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         way: Way::kernel(Some(swap.to_string())),
         ram_bytes: order.ram_bytes,
         served: order.served.map(|time| time.as_secs_f64()),
         prepare: order.prepare.map(Into::into),
-        most: order.most.unwrap_or(usual),
+        up_to: order.up_to.unwrap_or(usual),
     };
     let (mut runs, began) = (RunLog::default(), Instant::now());
     let mut bench = JobsBench { order, folder: folder.path(), streams: &streams, signals: &signals, began };

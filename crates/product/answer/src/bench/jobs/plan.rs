@@ -9,7 +9,7 @@ use super::super::log::RunLog;
 use super::super::plan::{Course, Plan};
 use super::super::rules::{REPEATS, SHORT};
 use super::super::trial::{Outcome, Refusal, Trial};
-use super::counted::{fastest, least, name, Counted, JobRuns, JobsEnd, NUMBER};
+use super::counted::{cheapest, fastest, name, HowManyFit, JobRuns, JobsEnd, NUMBER};
 use crate::listener::Listener;
 use crate::run::runs::{Way, NO_SWAP};
 use crate::SCHEMA_VERSION;
@@ -37,7 +37,7 @@ pub struct HowMany {
     /// What runs before each run.
     pub prepare: Option<String>,
     /// The largest number that is run.
-    pub most: u32,
+    pub up_to: u32,
 }
 
 /// Why the decisions do not go on.
@@ -78,11 +78,11 @@ impl HowMany {
     }
 
     /// What the runs have shown.
-    pub fn counted(&self, runs: &RunLog) -> Counted {
-        let (sizes, copies) = (JobRuns::all(runs, self.served.is_some()), self.copies());
+    pub fn counted(&self, runs: &RunLog) -> HowManyFit {
+        let (sizes, copies) = (JobRuns::each(runs, self.served.is_some()), self.copies());
         let groups = || runs.entries().iter().filter_map(|entry| entry.outcome.ran()?.group);
         let counted = groups().filter(|group| group.worked_seconds.is_some()).count() as f64;
-        Counted {
+        HowManyFit {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),
             program: self.program.clone(),
@@ -91,7 +91,7 @@ impl HowMany {
             swap: self.way.swap.clone().unwrap_or_else(|| NO_SWAP.into()),
             served_seconds: self.served,
             prepare: self.prepare.clone(),
-            most: self.most,
+            up_to: self.up_to,
             fastest: fastest(&sizes, copies).filter(|_| self.served.is_none()).map(|size| size.jobs),
             largest: sizes.iter().rfind(|size| size.lives()).map(|size| size.jobs),
             each_more_bytes: None,
@@ -115,8 +115,8 @@ impl Counting<'_, '_> {
         let (mut jobs, mut lives) = (1, self.measure(1)?);
         self.same_work()?;
         self.first_succeeded()?;
-        while lives && jobs < plan.most {
-            jobs = jobs.saturating_mul(2).min(plan.most);
+        while lives && jobs < plan.up_to {
+            jobs = jobs.saturating_mul(2).min(plan.up_to);
             lives = self.measure(jobs)?;
             if jobs == 2 && plan.served.is_none() && self.is_suspicious() {
                 while self.runs(1) < REPEATS {
@@ -142,11 +142,11 @@ impl Counting<'_, '_> {
     }
 
     fn sizes(&self) -> Vec<JobRuns> {
-        JobRuns::all(&self.course.runs(), self.plan.served.is_some())
+        JobRuns::each(&self.course.runs(), self.plan.served.is_some())
     }
 
     fn size(&self, jobs: u32) -> Option<JobRuns> {
-        JobRuns::of(&self.course.runs(), jobs, self.plan.served.is_some())
+        JobRuns::judge(&self.course.runs(), jobs, self.plan.served.is_some())
     }
 
     fn runs(&self, jobs: u32) -> usize {
@@ -236,11 +236,11 @@ impl Counting<'_, '_> {
     /// of them with fewest runs. All repeats take no longer than the first runs of each number.
     fn near(&self) -> Option<u32> {
         let (sizes, copies) = (self.sizes(), self.plan.copies());
-        let (least, best) = (least(&sizes, copies)?, fastest(&sizes, copies)?);
+        let (cheapest, best) = (cheapest(&sizes, copies)?, fastest(&sizes, copies)?);
         let next = sizes.iter().find(|size| size.jobs > best.jobs && size.lives());
         let next = next.filter(|next| !next.is_slower(best, copies)).map(|next| next.jobs);
         let open = |size: &&JobRuns| {
-            let as_fast = size.jobs <= least.jobs && size.lives() && !size.is_slower(least, copies);
+            let as_fast = size.jobs <= cheapest.jobs && size.lives() && !size.is_slower(cheapest, copies);
             as_fast || size.jobs == best.jobs || Some(size.jobs) == next
         };
         let open: Vec<&JobRuns> = sizes.iter().filter(open).collect();

@@ -1,6 +1,6 @@
 //! The plan of `fit` on a fake runner.
 
-use super::counted::{Counted, JobsEnd};
+use super::counted::{HowManyFit, JobsEnd};
 use super::plan::HowMany;
 use crate::bench::fake::Fake;
 use crate::bench::log::RunLog;
@@ -9,12 +9,12 @@ use crate::bench::trial::Refusal;
 use crate::listener::Silent;
 use crate::run::runs::Way;
 
-fn plan(program: &str, served: Option<f64>, most: u32) -> HowMany {
+fn plan(program: &str, served: Option<f64>, up_to: u32) -> HowMany {
     let program = program.split(' ').map(String::from).collect();
-    HowMany { program, way: Way::limit(), ram_bytes: 1 << 30, served, prepare: None, most }
+    HowMany { program, way: Way::limit(), ram_bytes: 1 << 30, served, prepare: None, up_to }
 }
 
-fn fitted(plan: &HowMany, fake: &mut Fake) -> Result<Counted, Refusal> {
+fn fitted(plan: &HowMany, fake: &mut Fake) -> Result<HowManyFit, Refusal> {
     let mut runs = RunLog::default();
     carry_out(plan, &mut runs, fake, &Silent)?;
     Ok(plan.counted(&runs))
@@ -50,20 +50,17 @@ fn the_fastest_number_and_the_largest_that_lives_are_found_with_few_runs() {
 fn numbers_that_differ_by_less_than_the_noise_are_as_fast_and_the_least_of_them_counts() {
     // Two processors: from two jobs on nothing is gained.
     let jobs = vec![(1, 20.0, 100), (2, 10.0, 200), (3, 10.2, 300), (4, 9.9, 400)];
-    for seed in 0..50 {
+    let best = |seed| {
         let mut fake = Fake { jobs: jobs.clone(), noise: 0.1, seed, ..Fake::new(10.0) };
-        let counted = fitted(&plan("make -j{n}", None, 8), &mut fake).unwrap();
-        let best = counted.fastest.unwrap();
-        assert!((2..=4).contains(&best), "{counted:?}");
-        // Nothing that is as fast is called slower, but by the chance of three runs each.
-        let next = counted.above(best).unwrap();
-        assert!(!next.is_slower(counted.size(best).unwrap(), false) || next.runs > 1, "{seed}: {counted:?}");
-    }
+        fitted(&plan("make -j{n}", None, 8), &mut fake).unwrap().fastest.unwrap()
+    };
+    let two = (0..100).filter(|seed| best(*seed) == 2).count();
+    assert!(two >= 95, "{two} of 100");
 }
 
 #[test]
 fn single_runs_that_are_near_are_repeated_and_repeats_take_no_longer_than_first_runs() {
-    let jobs = vec![(1, 20.0, 100), (2, 10.0, 200), (3, 10.5, 300), (4, 30.0, 400)];
+    let jobs = vec![(1, 20.0, 100), (2, 10.0, 200), (3, 10.8, 300), (4, 30.0, 400)];
     let mut fake = Fake { jobs, ..Fake::new(10.0) };
     let counted = fitted(&plan("make -j{n}", None, 4), &mut fake).unwrap();
     assert_eq!(ran(&fake), [1, 2, 4, 3, 2, 3, 2, 3]);
@@ -73,7 +70,7 @@ fn single_runs_that_are_near_are_repeated_and_repeats_take_no_longer_than_first_
 
 #[test]
 fn copies_count_by_the_time_of_one_of_them() {
-    let jobs = vec![(1, 10.0, 50), (2, 11.0, 100), (4, 25.0, 200), (8, 52.0, 400)];
+    let jobs = vec![(1, 10.0, 50), (2, 11.0, 100), (3, 18.0, 150), (4, 25.0, 200), (8, 52.0, 400)];
     let counted = fitted(&plan("./job", None, 8), &mut Fake { jobs, ..Fake::new(10.0) }).unwrap();
     assert!(counted.copies && counted.fastest == Some(2) && counted.largest == Some(8), "{counted:?}");
     assert_eq!((counted.name(1), counted.short(2)), ("1 copy of ./job".into(), "2 copies".into()));
@@ -110,7 +107,7 @@ fn a_program_that_finds_its_work_done_is_no_answer_unless_it_is_undone_before() 
     let mut fake = again();
     let why = fitted(&plan("make -j{n}", None, 8), &mut fake).unwrap_err();
     assert!(why.code == 6 && why.message.contains("make -j1 took 60.00 s, and 0.06 s"), "{why:?}");
-    assert!(why.message.contains("--prepare") && ran(&fake) == [1, 2, 1], "{why:?}");
+    assert!(why.message.contains("--prepare") && ran(&fake) == [1, 2, 2, 2, 1], "{why:?}");
     let prepared = HowMany { prepare: Some("make clean".into()), ..plan("make -j{n}", None, 2) };
     // Its files were cold at first: the median of three counts.
     let mut fake = Fake { again: 0.3, ..build() };

@@ -1,6 +1,6 @@
 //! How many at a time fit into so much RAM, in words: the sentence, the RAM of one, a line for each number.
 
-use coldframe_answer::bench::jobs::counted::{Counted, JobRuns, JobsEnd};
+use coldframe_answer::bench::jobs::counted::{HowManyFit, JobRuns, JobsEnd};
 use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
@@ -12,7 +12,7 @@ use crate::text::paragraph;
 const OTHERS: f64 = 0.3;
 
 /// All of it.
-pub fn words(counted: &Counted) -> String {
+pub fn words(counted: &HowManyFit) -> String {
     let mut out = paragraph(&sentence(counted), 0);
     let largest = counted.largest.filter(|jobs| Some(*jobs) != counted.fastest);
     if let (Some(jobs), true) = (largest, counted.fastest.is_some()) {
@@ -27,7 +27,7 @@ pub fn words(counted: &Counted) -> String {
 }
 
 /// The first sentence.
-fn sentence(counted: &Counted) -> String {
+fn sentence(counted: &HowManyFit) -> String {
     let swap = if counted.swap == NO_SWAP { String::new() } else { format!(" with swap ({})", counted.swap) };
     let ram = format!("{}{swap}", human_size(counted.ram_bytes));
     let best = counted.fastest.or(counted.largest);
@@ -52,15 +52,15 @@ fn sentence(counted: &Counted) -> String {
     let dead = counted.dead().map(|dead| format!("{} {}", counted.short(dead.jobs), is(counted, dead)));
     let more: Vec<String> = slower.into_iter().chain(dead).collect();
     text += &match (more.is_empty(), counted.dead()) {
-        (true, _) => "; more was not run (--most)".into(),
-        (false, None) => format!("; {}, more than {} was not run (--most)", more.join(", "), counted.most),
+        (true, _) => "; more was not run (--up-to)".into(),
+        (false, None) => format!("; {}, more than {} was not run (--up-to)", more.join(", "), counted.up_to),
         (false, Some(_)) => format!("; {}", more.join(", ")),
     };
     text + "."
 }
 
 /// `is`, or of copies `are`.
-fn be(counted: &Counted, jobs: u32) -> &'static str {
+fn be(counted: &HowManyFit, jobs: u32) -> &'static str {
     if counted.copies && jobs > 1 {
         "are"
     } else {
@@ -69,7 +69,7 @@ fn be(counted: &Counted, jobs: u32) -> &'static str {
 }
 
 /// What became of a number that does not live.
-fn is(counted: &Counted, size: &JobRuns) -> String {
+fn is(counted: &HowManyFit, size: &JobRuns) -> String {
     match size.end {
         JobsEnd::Killed => format!("{} killed", be(counted, size.jobs)),
         JobsEnd::Failed => format!("ended with exit code {}", size.status),
@@ -79,20 +79,23 @@ fn is(counted: &Counted, size: &JobRuns) -> String {
 }
 
 /// What one takes, and each further one.
-fn memory(counted: &Counted) -> Option<String> {
+fn memory(counted: &HowManyFit) -> Option<String> {
     let one = counted.size(1).filter(|one| one.lives() && one.fixed_bytes > 0)?;
     let mut text = format!("{} takes {} beside files", counted.short(1), human_size(one.fixed_bytes));
     if let (Some(each), Some(shared)) = (counted.each_more_bytes, counted.shared_bytes) {
         let to = counted.short(counted.largest?);
-        text += &format!(", and each more {} on average up to {to}", human_size(each));
-        if shared > 0 {
+        text += &match each {
+            0 => format!(", and further ones up to {to} take no more"),
+            each => format!(", and each more {} on average up to {to}", human_size(each)),
+        };
+        if shared > 0 && each > 0 {
             text += &format!(": {} are shared, or not in use at the same time", human_size(shared));
         }
     }
     Some(text + ".")
 }
 
-fn table(counted: &Counted) -> String {
+fn table(counted: &HowManyFit) -> String {
     let row = |size: &JobRuns| {
         let (shortest, longest) = size.range_seconds;
         let range = format!("{shortest:.2} to {longest:.2}");
@@ -131,6 +134,6 @@ const SIZES: [Column<JobRuns>; 6] = [
 ];
 
 /// For `--export`.
-pub fn exported(counted: &Counted) -> Exported {
+pub fn exported(counted: &HowManyFit) -> Exported {
     Exported::new(&counted.program.join(" "), words(counted), &SIZES, &counted.sizes, counted)
 }
