@@ -85,6 +85,14 @@ pub struct Cgroup {
     pub file: &'static str,
 }
 
+/// How long a step is watched if the user does not say, in seconds.
+pub const WATCH: f64 = 10.0;
+
+/// Steps until that part of its memory is left.
+pub fn steps(part: f64) -> u64 {
+    (part.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil() as u64
+}
+
 /// Less shows nothing.
 const STEP_MIN: Duration = Duration::from_millis(100);
 
@@ -188,8 +196,7 @@ impl Squeezed {
 
     /// Steps and seconds until a quarter of its memory is left, which few programs bear.
     pub fn longest(&self) -> (u64, f64) {
-        let quarter = (0.25f64.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil();
-        (quarter as u64, quarter * self.watch_seconds)
+        (steps(0.25), steps(0.25) as f64 * self.watch_seconds)
     }
 
     /// Takes memory away until something ends it.
