@@ -59,8 +59,8 @@ const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
        coldframe --pid N | --trace FILE | VERB [OPTIONS]";
 
 const AFTER: &str = "\
-Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a \
-feature; 5 I/O; else the program's.";
+Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 input; 4 machine; 5 I/O; 6 not seen; \
+125 pager; 126, 127, 128 + n as in shells.";
 
 /// The command line.
 fn command() -> Command {

@@ -3,7 +3,7 @@
 use coldframe_answer::service::squeeze::{End, Squeezed, Step};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::export::{Column, Exported};
+use crate::export::{names, Column, Exported};
 use crate::limits::{limits, mib, thresholds};
 use crate::table::styled;
 use crate::text::paragraph;
@@ -99,11 +99,13 @@ fn lines(squeezed: &Squeezed) -> String {
 
 /// The columns of the curve.
 const CURVE: [Column<Step>; 5] = [
-    ("ram_bytes", |step| step.limit_bytes.unwrap_or(step.in_ram_bytes).into()),
-    ("stalled_percent", |step| step.stalled_percent.into()),
-    ("pages_back_per_second", |step| step.pages_back_per_second.into()),
-    ("in_ram_bytes", |step| step.in_ram_bytes.into()),
-    ("swapped_bytes", |step| step.swapped_bytes.into()),
+    (names("ram_bytes", "limit", "Limit of RAM"), |step| step.limit_bytes.unwrap_or(step.in_ram_bytes).into()),
+    (names("stalled_percent", "waited", "Time in which some process waited"), |step| step.stalled_percent.into()),
+    (names("pages_back_per_second", "pages back/s", "Pages that came back in a second"), |step| {
+        step.pages_back_per_second.into()
+    }),
+    (names("in_ram_bytes", "in RAM", "Memory in RAM"), |step| step.in_ram_bytes.into()),
+    (names("swapped_bytes", "in swap", "Memory in swap"), |step| step.swapped_bytes.into()),
 ];
 
 /// For `--export`.

@@ -376,3 +376,31 @@ fn every_verb_is_tried_and_every_one_with_json_has_a_schema_and_every_schema_a_v
     stored.retain(|name| !others.contains(&name.as_str()));
     assert_eq!(schemas, stored);
 }
+
+/// The exit codes that a help names.
+fn exit_codes(help: &str) -> Vec<String> {
+    let codes = help.split_once("Exit codes:").map_or("", |(_, codes)| codes);
+    let first = |part: &str| part.split_whitespace().next().unwrap_or_default().to_string();
+    codes.split([';', ',']).map(first).filter(|code| code.parse::<u8>().is_ok()).collect()
+}
+
+#[test]
+fn every_exit_code_of_a_verb_is_in_the_programs_help_and_in_the_book() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = |of: &[&str]| {
+        let words: Vec<String> = of.iter().chain(&["--help"]).map(ToString::to_string).collect();
+        String::from_utf8(coldframe(&words, folder.path(), WIDE).stdout).unwrap()
+    };
+    let book = std::fs::read_to_string(root().join("docs/book/src/errors.md")).unwrap();
+    let whole = exit_codes(&help(&[]));
+    let mut verbs_with_codes = 0;
+    for verb in verbs(&help(&[])) {
+        let codes = exit_codes(&help(&[&verb]));
+        verbs_with_codes += usize::from(codes.len() > 2);
+        for code in codes {
+            assert!(whole.contains(&code), "{verb} ends with {code}, which `coldframe --help` does not say");
+            assert!(book.contains(&format!("\n| {code} ")), "{verb} ends with {code}, which errors.md does not say");
+        }
+    }
+    assert!(verbs_with_codes > 8, "the verbs' help has no exit codes");
+}

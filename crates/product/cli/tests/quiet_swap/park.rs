@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{alone, coldframe, ready, reverted_as_named};
 use coldframe_kernel::{Guard, SwapKind, Tree};
-use coldframe_proc::{advise, scan, Advice, Place};
+use coldframe_proc::{advise, scan, Advice, Place, Process};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
 use coldframe_toolbox::skip;
 
@@ -124,6 +124,8 @@ fn parking_process(name: &str) -> (String, String) {
 fn kill(process: &str) {
     let done = Command::new("kill").args(["-KILL", process]).output().unwrap();
     assert!(done.status.success(), "{process:?}: {}", String::from_utf8_lossy(&done.stderr));
+    let process = Process::of(process.parse().unwrap());
+    until("the killed process has ended", || process.stat().is_none_or(|stat| stat.ended()));
 }
 
 #[test]
