@@ -238,17 +238,13 @@ fn disk(device: &DeviceAnswer) -> String {
 /// What other systems would make for this RAM.
 fn default_swaps(device: &DeviceAnswer) -> String {
     let swaps = device.defaults.iter().map(|swap| {
-        let full = match swap.full_bytes {
-            _ if !swap.zram => " on disk".into(),
-            full => full.map_or(String::new(), |full| format!(" (full: {})", human_size(full))),
-        };
-        format!("{} {}{full}", swap.system, human_size(swap.bytes))
+        let kind = if swap.zram { "" } else { " on disk" };
+        format!("{} {}{kind}", swap.system, human_size(swap.bytes))
     });
+    let swaps: Vec<_> = swaps.collect();
     let here = device.seen.system.as_str();
     let here = if here.is_empty() { String::new() } else { format!("This is {here}. ") };
-    let swaps: Vec<_> = swaps.collect();
-    let words = format!("{here}By default, with this RAM: zram of {}.", swaps.join(", "));
-    paragraph(&words, 0)
+    paragraph(&format!("{here}Zram by default for this RAM: {}.", swaps.join(", ")), 0)
 }
 
 /// Bytes a day: as a size, or as MB a second.
@@ -481,9 +477,9 @@ mod tests {
     fn the_first_sentence_is_the_answer_on_each_machine_and_the_last_one_again() {
         let sentences: Vec<_> = machines().map(|(name, seen)| (name, sentence(&answer(seen)))).into();
         let expected = [
-            ("as recorded", "Needs 344 MiB of 965 MiB; no zram is needed;"),
-            ("23.5 GiB", "Needs 344 MiB of 23.5 GiB; no zram is needed, nor in 1 GiB; in 512 MiB with 240 MiB of zram"),
-            ("512 MiB", "Needs 344 MiB of 512 MiB; with 240 MiB of zram it waits "),
+            ("as recorded", "Needs 278 MiB of 965 MiB; no zram is needed;"),
+            ("23.5 GiB", "Needs 278 MiB of 23.5 GiB; no zram is needed, nor in 1 GiB; in 512 MiB with 240 MiB of zram"),
+            ("512 MiB", "Needs 278 MiB of 512 MiB; with 240 MiB of zram it waits "),
             ("nothing seen", "What it needs of 0 KiB was not seen; whether it needs a zram was not seen;"),
         ];
         for (name, words) in expected {

@@ -34,7 +34,8 @@ pub struct DeviceAnswer {
     pub seen: Seen,
     /// RAM that was needed in half of the windows, in 95 of 100, and at most.
     pub needed_bytes: Option<[u64; 3]>,
-    /// The most that was needed in a window; without windows, in the longest stretch; null: nothing was seen.
+    /// The most that was needed in a window, without the reserve, which is smaller in less RAM; without windows, in the
+    /// longest stretch; null: nothing was seen.
     pub needed_at_most_bytes: Option<u64>,
     /// Of that, always: the kernel's and shared memory; and what the kernel keeps free.
     pub fixed_bytes: u64,
@@ -105,8 +106,8 @@ impl DeviceAnswer {
         let sizes = sizes(&demand, memory.total_bytes);
         let longest =
             seen.stretches.iter().filter_map(|stretch| stretch.looks.last()).map(|look| look.referenced_bytes);
-        let in_stretch = longest.max().map(|bytes| fixed + memory.reserve_bytes + files as u64 + bytes);
-        let at_most = needed.map(|[.., maximum]| maximum).or(in_stretch);
+        let in_stretch = longest.max().map(|bytes| fixed + files as u64 + bytes);
+        let at_most = needed.map(|[.., maximum]| maximum - memory.reserve_bytes).or(in_stretch);
         let zram = sizes[0].zram.as_ref().and_then(|swap| swap.plan.as_ref().map(|plan| (swap, plan)));
         DeviceAnswer {
             schema_version: SCHEMA_VERSION,
@@ -170,7 +171,7 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
                 .into(),
         );
     }
-    if !sheet.is_some_and(|sheet| sheet.cycles().is_ok()) {
+    if sheet.is_none_or(|sheet| sheet.cycles().is_err()) {
         notes.push("How often the flash may be erased is not known: see its data sheet (--device SHEET)".into());
     }
     notes
@@ -199,7 +200,7 @@ fn ordinary(demand: &Demand, needed: Option<u64>, zram: Option<(&Swap, &ZramPlan
     let waited = seen.traffic.waited_us.map_or(0.0, |us| us as f64 / 1e6 / seen.seconds.max(1e-9));
     OrdinaryWork {
         ram_bytes: seen.memory.total_bytes,
-        needed_bytes: needed,
+        needed_bytes: needed.map(|needed| needed + seen.memory.reserve_bytes),
         swap_bytes,
         swap_fill: used as f64 / swap_bytes.max(1) as f64,
         sleepers: sleepers(&seen.owners, swap_bytes),

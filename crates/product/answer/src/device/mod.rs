@@ -77,3 +77,22 @@ fn possible(tree: &Tree) -> Result<(), AnswerError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::listener::Silent;
+
+    #[test]
+    fn a_file_of_another_day_is_not_overwritten_and_the_remedy_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let save = folder.path().join("day.json");
+        std::fs::write(&save, "yesterday").unwrap();
+        let options = WatchOptions { time: Duration::ZERO, every: None, save: Some(save.clone()), resume: false };
+        let error = look(&options, &Silent).unwrap_err().to_string();
+        assert!(error.contains("day.json is there") && error.contains("--resume"), "{error}");
+        assert_eq!(std::fs::read_to_string(save).unwrap(), "yesterday");
+    }
+}
