@@ -6,7 +6,7 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 11_710),
+    ("answer", 12_020),
     ("capi", 240),
     ("cli", 1_290),
     ("core", 5_260),
@@ -17,8 +17,8 @@ const LIMITS: &[(&str, usize)] = &[
     ("preload", 4_090),
     ("proc", 830),
     ("recording", 320),
-    ("sheet", 1_250),
-    ("show", 3_400),
+    ("sheet", 1_280),
+    ("show", 3_560),
     ("store", 2_300),
     ("terminal", 330),
     ("drivers", 3_270),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_370), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_860), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
