@@ -71,6 +71,13 @@ def enter(way: str):
     return inside
 
 
+def drop() -> None:
+    """Files leave the page cache, so that who reads them next pays for them."""
+    subprocess.run(["sync"], check=True)
+    with open("/proc/sys/vm/drop_caches", "w") as file:
+        file.write("1")
+
+
 def connected(place: str | int) -> socket.socket:
     end = time.time() + 120
     while True:
@@ -161,10 +168,14 @@ def postgres(way: str, folder: str):
         peer.close()
         server.send_signal(signal.SIGINT)
         server.wait(120)
-    shutil.chown(folder, "postgres")
-    subprocess.run(["cp", "-a", f"{template}/data", folder], check=True)
+        for copy in WAYS:
+            os.makedirs(os.path.join(os.path.dirname(folder), copy), exist_ok=True)
+            shutil.chown(os.path.join(os.path.dirname(folder), copy), "postgres")
+            subprocess.run(["cp", "-a", f"{template}/data", os.path.join(os.path.dirname(folder), copy)], check=True)
+        drop()
     server, peer = started(folder, enter(way))
-    query(peer, "SELECT sum(length(v)) FROM a")
+    query(peer, "CREATE EXTENSION pg_prewarm")
+    query(peer, "SELECT pg_prewarm('a')")
 
     def request(items: list[int]) -> None:
         assert query(peer, f"SELECT v FROM a WHERE id IN ({','.join(map(str, items))})") == len(set(items))
@@ -173,14 +184,14 @@ def postgres(way: str, folder: str):
 
 
 def nginx(way: str, folder: str):
-    os.chmod(folder, 0o755)
-    os.mkdir(f"{folder}/files")
-    for item in range(ITEMS["nginx"]):
-        with open(f"{folder}/files/{item}", "wb") as file:
-            file.write(os.urandom(8192) * 2)
-    subprocess.run(["sync"], check=True)
-    with open("/proc/sys/vm/drop_caches", "w") as file:
-        file.write("1")
+    if not os.path.isdir(f"{folder}/files"):
+        for copy in WAYS:
+            files = os.path.join(os.path.dirname(folder), copy, "files")
+            os.makedirs(files)
+            for item in range(ITEMS["nginx"]):
+                with open(f"{files}/{item}", "wb") as file:
+                    file.write(os.urandom(8192) * 2)
+        drop()
     with open(f"{folder}/conf", "w") as file:
         file.write(
             f"daemon off; pid {folder}/pid; error_log {folder}/log; worker_processes 1; events {{}}\n"
@@ -249,7 +260,7 @@ def trial(kind: str, hours: int, hour: float, say) -> dict:
     requests, servers, folders = {}, {}, {}
     for way in WAYS:
         folders[way] = f"{base}/{way}"
-        os.makedirs(folders[way])
+        os.makedirs(folders[way], exist_ok=True)
         os.makedirs(group(way), exist_ok=True)
         servers[way], requests[way] = SERVERS[kind](way, folders[way])
         say(f"{kind}: {way} is there, {time.clock_gettime(time.CLOCK_BOOTTIME):.0f} s")

@@ -6,9 +6,9 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 12_020),
+    ("answer", 12_040),
     ("capi", 240),
-    ("cli", 1_290),
+    ("cli", 1_300),
     ("core", 5_260),
     ("journal", 780),
     ("kernel", 2_580),
