@@ -263,7 +263,8 @@ fn squeeze(folder: &Path) -> Option<[Value; 3]> {
     let line = format!("squeeze --yes --swap zram --for 100ms --max-stall 90% --format json {}", shell.id());
     let done = coldframe(&words(&line), folder, WIDE);
     let line = format!("{} --hold --state {}", line, folder.join("state.json").display());
-    let (program, own) = command_of(&words(&line));
+    let hold = words(&line);
+    let (program, own) = command_of(&hold);
     let held = Command::new("timeout").args(["-s", "TERM", "4"]).arg(program).args(own).output().unwrap();
     let line = format!("squeeze --suggest --state state.json --format json {}", shell.id());
     let suggested = coldframe(&words(&line), folder, WIDE);

@@ -4,7 +4,7 @@ use coldframe_answer::bench::jobs::counted::{HowManyFit, JobRuns, JobsEnd};
 use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::export::{Column, Exported};
+use crate::export::{names, Column, Exported};
 use crate::table::styled;
 use crate::text::paragraph;
 
@@ -120,17 +120,17 @@ fn table(counted: &HowManyFit) -> String {
     };
     let headings = ["", "s", "range, s", "s for each", "RAM", "files", ""];
     let rows = counted.sizes.iter().map(row).collect();
-    format!("{}\n", styled(&headings, rows, 1).drop_first(&["range, s", "files"]))
+    format!("{}\n", styled(&headings, rows, 1))
 }
 
 /// The columns of the table.
 const SIZES: [Column<JobRuns>; 6] = [
-    ("jobs", |size| size.jobs.into()),
-    ("lives", |size| size.lives().into()),
-    ("seconds", |size| size.lives().then_some(size.seconds).into()),
-    ("runs", |size| size.runs.into()),
-    ("fixed_bytes", |size| size.fixed_bytes.into()),
-    ("files_bytes", |size| size.files_bytes.into()),
+    (names("jobs", "jobs", "Jobs, workers or copies at a time"), |size| size.jobs.into()),
+    (names("lives", "lives", "Whether it ends as alone"), |size| size.lives().into()),
+    (names("seconds", "run time", "Median run time"), |size| size.lives().then_some(size.seconds).into()),
+    (names("runs", "runs", "Runs of this number"), |size| size.runs.into()),
+    (names("fixed_bytes", "RAM", "RAM that cannot leave, at its peak"), |size| size.fixed_bytes.into()),
+    (names("files_bytes", "files", "Cached files at the peak"), |size| size.files_bytes.into()),
 ];
 
 /// For `--export`.
