@@ -4,7 +4,7 @@ use coldframe_answer::bench::jobs::counted::{HowManyFit, JobRuns, JobsEnd};
 use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::export::{Column, Exported};
+use crate::export::{names, Column, Exported};
 use crate::table::styled;
 use crate::text::paragraph;
 
@@ -125,12 +125,12 @@ fn table(counted: &HowManyFit) -> String {
 
 /// The columns of the table.
 const SIZES: [Column<JobRuns>; 6] = [
-    ("jobs", |size| size.jobs.into()),
-    ("lives", |size| size.lives().into()),
-    ("seconds", |size| size.lives().then_some(size.seconds).into()),
-    ("runs", |size| size.runs.into()),
-    ("fixed_bytes", |size| size.fixed_bytes.into()),
-    ("files_bytes", |size| size.files_bytes.into()),
+    (names("jobs", "n", "How many at a time"), |size| size.jobs.into()),
+    (names("lives", "lives", "Whether they live"), |size| size.lives().into()),
+    (names("seconds", "time", "Run time"), |size| size.lives().then_some(size.seconds).into()),
+    (names("runs", "runs", "Runs"), |size| size.runs.into()),
+    (names("fixed_bytes", "RAM", "Memory that cannot leave without swap"), |size| size.fixed_bytes.into()),
+    (names("files_bytes", "files", "Files in the cache beside it"), |size| size.files_bytes.into()),
 ];
 
 /// For `--export`.

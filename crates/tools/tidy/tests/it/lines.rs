@@ -6,9 +6,9 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 10_490),
+    ("answer", 11_050),
     ("capi", 240),
-    ("cli", 1_160),
+    ("cli", 1_240),
     ("core", 5_260),
     ("journal", 780),
     ("kernel", 2_400),
@@ -18,7 +18,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("proc", 830),
     ("recording", 320),
     ("sheet", 1_240),
-    ("show", 3_100),
+    ("show", 3_300),
     ("store", 2_300),
     ("terminal", 330),
     ("drivers", 3_270),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_580), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 45_380), ("lab", 20_000, 20_640)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
