@@ -14,17 +14,18 @@ use crate::flags::{ram_size, time, Form, Program};
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
-/// Say how many jobs, workers or copies at a time fit into so much RAM.
+/// Say how many jobs, workers or copies fit into so much RAM.
+// clap breaks a line at `{n}`, so a style that does nothing is in it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe fit --ram 2GiB --prepare 'make clean' -- make -j{n}
-  coldframe fit --ram 1GiB --for 20s -- gunicorn -w {n} app:app
+  coldframe fit --ram 2GiB --prepare 'make clean' -- make -j{\x1b[0mn}
+  coldframe fit --ram 1GiB --for 20s -- gunicorn -w {\x1b[0mn} app:app
   coldframe fit --ram 512MiB -- python3 job.py
 
-The program runs with 1, 2, 4 ... in place of {n}, in a memory group of that RAM, until one is killed; then with \
-numbers between. Without {n}, so many copies run at a time; each has its number in COLDFRAME_COPY, and no input. A \
-number is called slower only if it was measured as slower: short runs and near ones are repeated.
+The program runs with 1, 2, 4 ... in place of {\x1b[0mn}, in a memory group of that RAM, until one is killed; then \
+with numbers between. Without {\x1b[0mn}, so many copies run at a time; each has its number in COLDFRAME_COPY, and no \
+input. A number is called slower only if it was measured as slower: short runs and near ones are repeated.
 With --for it is a server: it lives if nothing of it was killed in that time, and no number is the fastest. It needs \
 its load meanwhile.
 Each run must do the same work. --prepare runs in a shell before each run, outside of the group and of the time; \

@@ -453,7 +453,7 @@ fn how_many_fit_says_the_fastest_the_largest_and_what_one_takes() {
             "srv -w 2 lives for 20.0 s in 1 GiB; -w 3 is killed.",
         ),
         ("srv {n}", Some(20.0), 2, &[(1, inf, 4)], "srv 2 lives for 20.0 s in 1 GiB; more was not run (--up-to)."),
-        ("make -j{n}", None, 8, &[(1, 1.0, 5), (2, 1.0, 5), (4, 90.0, 9)], "-j3 is no faster, -j4 took over 15.0 s."),
+        ("make -j{n}", None, 8, &[(1, 1.0, 5), (2, 1.0, 5), (4, 90.0, 9)], "-j2 is no faster, -j4 took over 15.0 s."),
     ];
     for (program, served, up_to, jobs, sentence) in rows {
         let text = fitted(program, served, up_to, jobs);

@@ -306,13 +306,13 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
     assert!(line.starts_with("coldframe run --ram ") && line.contains(" --swap "), "{line}");
 }
 
-/// 10 MiB for each of so many, some of the time of which is shared by two.
+/// 10 MiB for each of so many.
 const JOBS: &str = r#"
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 int main(int count, char **words) {
-    size_t size = (size_t)atoi(words[1]) * 10 << 20; memset(malloc(size), 1, size);
+    size_t size = (size_t)atoi(words[1]) * 10 << 20; volatile char *heap = malloc(size);
+    for (size_t i = 0; i < size; i += 4096) heap[i] = 1;
     struct timespec nap = {0, 30000000}; nanosleep(&nap, 0);
     return count > 2;
 }
@@ -341,7 +341,6 @@ fn how_many_fit_is_found_in_a_group_of_that_ram() {
         let each = counted["each_more_bytes"].as_u64().unwrap() >> 20;
         assert!((9..=11).contains(&each), "{counted}");
     }
-    // A server that is killed by its time, and one that is not one.
     let counted = found(fit(&["--ram", "8MiB"], &["{n}"]), 1);
     assert_eq!((&counted["largest"], &counted["sizes"][0]["end"]), (&Value::Null, &"killed".into()));
     refused(&mut fit(&["--ram", "36MiB", "--for", "1s"], &["{n}"]), 3, &["without --for its end counts"]);

@@ -125,12 +125,12 @@ fn table(counted: &HowManyFit) -> String {
 
 /// The columns of the table.
 const SIZES: [Column<JobRuns>; 6] = [
-    (names("jobs", "jobs", "Jobs, workers or copies at a time"), |size| size.jobs.into()),
-    (names("lives", "lives", "Whether it ends as alone"), |size| size.lives().into()),
-    (names("seconds", "run time", "Median run time"), |size| size.lives().then_some(size.seconds).into()),
-    (names("runs", "runs", "Runs of this number"), |size| size.runs.into()),
-    (names("fixed_bytes", "RAM", "RAM that cannot leave, at its peak"), |size| size.fixed_bytes.into()),
-    (names("files_bytes", "files", "Cached files at the peak"), |size| size.files_bytes.into()),
+    (names("jobs", "n", "How many at a time"), |size| size.jobs.into()),
+    (names("lives", "lives", "Whether they live"), |size| size.lives().into()),
+    (names("seconds", "time", "Run time"), |size| size.lives().then_some(size.seconds).into()),
+    (names("runs", "runs", "Runs"), |size| size.runs.into()),
+    (names("fixed_bytes", "RAM", "Memory that cannot leave without swap"), |size| size.fixed_bytes.into()),
+    (names("files_bytes", "files", "Files in the cache beside it"), |size| size.files_bytes.into()),
 ];
 
 /// For `--export`.
