@@ -149,15 +149,19 @@ fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
     plan.lane().cloned().ok_or_else(|| ExperimentError::setting("policy", "is an oracle; a lesson shows a policy"))
 }
 
-/// `A1 B2w*9`: task A reads page 1 once, task B then writes page 2 nine times.
+/// `A1,2*9x3 B4w`: task A reads pages 1 and 2, each nine times, and that three times; task B then writes page 4 once.
 fn rows(text: &str) -> (Block, Provenance) {
     let mut rows = Block::new();
-    for (i, word) in text.split_whitespace().enumerate() {
+    for word in text.split_whitespace() {
+        let (word, rounds) = word.split_once('x').unwrap_or((word, "1"));
         let (word, count) = word.split_once('*').unwrap_or((word, "1"));
-        let (page, writing) = parse(&word[1..])[0];
-        let (task, kind) = (u32::from(word.as_bytes()[0] - b'A'), if writing { Kind::Write } else { Kind::Read });
-        let (time, count) = (1 + i as u64 * 1_000_000_000, count.parse().expect("a lesson's references are tested"));
-        rows.push(Reference { task, time, count, ..Reference::new(u64::from(page) * 4096, 1, kind) });
+        let number = |text: &str| text.parse::<u32>().expect("a lesson's references are tested");
+        let (task, count) = (u32::from(word.as_bytes()[0] - b'A'), number(count));
+        for page in (0..number(rounds)).flat_map(|_| word[1..].split(',')) {
+            let (page, writing) = parse(page)[0];
+            let (time, kind) = (1 + rows.len() as u64 * 1_000_000_000, if writing { Kind::Write } else { Kind::Read });
+            rows.push(Reference { task, time, count, ..Reference::new(u64::from(page) * 4096, 1, kind) });
+        }
     }
     // All in one address space, so that pages have the numbers of the text.
     let tasks = [("A", 0), ("B", 1)].map(|(name, id)| Task { id, name: name.into(), space: id });

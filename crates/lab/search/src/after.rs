@@ -161,7 +161,7 @@ mod tests {
         let mapping =
             |start, name: &str| Mapping { name: name.into(), start, end: start + 4096, protection: "r-xp".into() };
         let mappings = vec![mapping(0x40_0000_0000, "/none/ld.so"), mapping(0x50_0000_0000, &name)];
-        trace(&path, &[0x40_0000_0000, entry, 0x1000, main + 2, main], mappings, true);
+        trace(&path, &[0x40_0000_0000, entry, 0x1000, main - 2, main], mappings, true);
         for (text, expected) in [("entry", 1), ("main", 3), ("0x1000", 2), ("150ns", 2), ("0s", 0)] {
             assert_eq!(row(&path, text).unwrap(), expected, "{text}");
         }

@@ -24,7 +24,7 @@ pub struct Lesson {
     /// What to watch for.
     pub about: &'static str,
     pub source: &'static str,
-    /// Pages in order, with `w` after a page that is written; of several tasks each with its task, as in `A1*9`.
+    /// Pages in order, with `w` after a page that is written; of several tasks as in `A1,2*9x3`.
     pub text: &'static str,
     /// Whether its times are shown: what is about misses or the device's blocks has none.
     pub priced: bool,
@@ -146,20 +146,20 @@ pub const ALL: &[Lesson] = &[
         name: "log",
         title: "A swap log on flash: what is written again leaves a hole, and a collector makes room",
         about: "Flash is erased in blocks, here of 2 slots, and no slot is written twice before. The log writes on at \
-                its end; x is a copy that is no longer the page's. A collector takes a block, copies what is still \
-                needed, and erases it: greedy the one with fewest pages, cost-benefit looks at its age, too.",
+                its end; x is a copy that is no longer the page's. The greedy collector takes the block with fewest \
+                pages, copies what is still needed, and erases it. Twice the same pages, in 7 blocks and in 10.",
         source: "LOBI, sections 3 and 4",
         text: "1w 2w 3w 4w 5w 6w 1w 2w 1w 3w 1w 4w 1w 2w 1w 5w 1w 2w 1w 6w 1w 2w 1w 3w 1w 2w 1w 4w 1w 2w 1w 5w",
         priced: false,
         setups: &[
-            log(&["swap.blocks=7", "swap.slots_per_block=2", "swap.collector=greedy"]),
-            log(&["swap.blocks=7", "swap.slots_per_block=2", "swap.collector=cost-benefit"]),
+            log(&["swap.blocks=7", "swap.slots_per_block=2"]),
+            log(&["swap.blocks=10", "swap.slots_per_block=2"]),
         ],
         timeline: false,
         so: |all| {
             let of = |i: usize| [all[i].mentions("collector copies"), all[i].mentions("is erased")];
             let ([a, b], [c, d]) = (of(0), of(1));
-            format!("{a} copies and {b} erases with greedy, {c} and {d} with cost-benefit.")
+            format!("{a} copies and {b} erases in 7 blocks, {c} and {d} in 10.")
         },
     },
     Lesson {
@@ -211,7 +211,6 @@ const fn phone(sets: &'static [&'static str]) -> Setup {
     Setup { system: Some("drswap"), policy: "clock", handler: "sequential", frames: 4, sets }
 }
 
-/// Two turns of each task; a reference takes 0.1 us, and a step a quarter of a slice.
-const TURNS: &str = "A1*250000 A2*250000 A3*250000 A4*250000 A1*250000 A2*250000 A3*250000 A4*250000 \
-                     B5*250000 B6*250000 B7*250000 B8*250000 B5*250000 B6*250000 B7*250000 B8*250000";
-const VISITS: &str = "A1w A2w A3w B4w B5w B6w A1 A2 A3w B4 B5 B6w";
+/// Two turns of each task of 100 ms; a reference takes 0.1 us, and a step 5 ms.
+const TURNS: &str = "A1,2,3,4*50000x10 B5,6,7,8*50000x10";
+const VISITS: &str = "A1w,2w,3w B4w,5w,6w A1,2,3w B4,5,6w";

@@ -139,8 +139,9 @@ fn a_lesson_about_misses_has_no_time_in_any_form() {
         let json = serde_json::to_string(&LessonRuns::new(lesson, &played)).unwrap();
         assert!(!json.contains("_ps\""), "{json}");
         let text = words::whole(lesson, &played);
-        let times = [" us", " ns", " ms", "PreProcess", "UpdateMMU", "prices"];
-        assert!(times.iter().all(|word| !text.contains(word)), "{}:\n{text}", lesson.name);
+        let times = ["us", "ns", "ms", "PreProcess", "UpdateMMU", "prices"];
+        let mut words = text.split(|c: char| !c.is_alphanumeric());
+        assert!(words.all(|word| !times.contains(&word)), "{}:\n{text}", lesson.name);
     }
     let lines = |name: &str| words::whole(find(name).unwrap(), &played(name)).lines().count();
     assert!(lines("belady") < 150, "{} lines", lines("belady"));
@@ -149,11 +150,13 @@ fn a_lesson_about_misses_has_no_time_in_any_form() {
 #[test]
 fn a_log_s_collector_copies_what_is_needed_and_erases_the_rest() {
     let all = played("log");
+    let copies = |played: &Played| played.mentions("collector copies");
+    assert!(copies(&all[0]) > copies(&all[1]), "more room, fewer copies");
     for played in &all {
         assert!(played.mentions("is erased") > 0, "{:#?}", played.steps);
         // Each page is in the log at most once, and never in more slots than a block has.
         for step in &played.steps {
-            assert!(step.log.len() == 4 && step.log.iter().all(|block| block.len() == 3), "{:?}", step.log);
+            assert!(step.log.len() >= 7 && step.log.iter().all(|block| block.len() == 2), "{:?}", step.log);
             let slots: Vec<&String> =
                 step.log.iter().flatten().filter(|slot| !["x", "-"].contains(&slot.as_str())).collect();
             assert!(

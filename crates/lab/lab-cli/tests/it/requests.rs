@@ -37,6 +37,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("heatmap", &["trace heatmap T", "trace heatmap T --format json", "trace heatmap T -o D/map.svg"]),
     ("cut", &["trace cut T --rows 100 -o D/part.parquet"]),
     ("merge", &["trace merge T T -o D/two.parquet"]),
+    ("mix", &["trace mix --task T --slice 9 -o D/mix.parquet"]),
     ("convert", &["trace convert T --to oracleGeneral -o D/t.bin --format json"]),
 ];
 
