@@ -1,6 +1,7 @@
 //! The schemas of all outputs of this crate are in `docs/schema`; `make schema` writes them.
 
 use coldframe_answer::bench::compared::Compared;
+use coldframe_answer::bench::jobs::counted::HowManyFit;
 use coldframe_answer::device::{DeviceAnswer, Seen, ZramTrial};
 use coldframe_answer::machine::calibrate::Calibrated;
 use coldframe_answer::machine::doctor::Doctor;
@@ -28,6 +29,7 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("device-seen", of::<Seen>()),
         ("device-trial", of::<ZramTrial>()),
         ("doctor", of::<Doctor>()),
+        ("fit", of::<HowManyFit>()),
         ("limit", of::<LimitAnswer>()),
         ("need", of::<Need>()),
         ("nothing", of::<Nothing>()),

@@ -333,6 +333,24 @@ mod tests {
     }
 
     #[test]
+    fn a_flash_without_energy_or_life_says_that_no_source_was_found() {
+        for (file, text) in SHIPPED {
+            let sheet = parse(file, text).unwrap();
+            let head: String = text.lines().take_while(|line| line.starts_with('#')).collect();
+            let says = |words: &[&str]| head.contains("left out") && words.iter().any(|word| head.contains(word));
+            // A paper's card has its energy by currents.
+            if sheet.kind == Kind::Emmc && sheet.supply == Supply::default() {
+                assert!(sheet.program_energy().is_ok() || says(&["energy"]), "{file}");
+                assert!(sheet.cycles().is_ok() || says(&["cycles"]), "{file}");
+            }
+        }
+        for (name, energy, life) in [("W25Q16BV", false, true), ("NVMe-980", true, true), ("eMMC-5.1", true, false)] {
+            let sheet = find(name).unwrap();
+            assert_eq!((sheet.program_energy().is_ok(), sheet.cycles().is_ok()), (energy, life), "{name}");
+        }
+    }
+
+    #[test]
     fn a_bad_sheet_names_file_and_field() {
         let good = SHIPPED[0].1;
         for (from, to, reason) in [

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::costs::page_read;
+use crate::machine::killers::{killers, present, Killer, OrdinaryWork};
 use crate::machine::prices::prices;
 use crate::run::by_kernel::swappable;
 use crate::run::guards::{guard, warn};
@@ -69,6 +70,8 @@ pub struct Squeezed {
     pub advised_bytes: Option<u64>,
     /// Bytes in use before, with those in swap.
     pub before_bytes: u64,
+    /// Thresholds for the programs that kill when memory runs out, with the advised limit; empty: nothing was measured.
+    pub killers: Vec<Killer>,
     /// Whose waits count, if not its own.
     #[serde(skip)]
     pub others: Option<&'static str>,
@@ -83,6 +86,14 @@ pub struct Cgroup {
     pub folder: String,
     /// The file with its limit.
     pub file: &'static str,
+}
+
+/// How long a step is watched if the user does not say, in seconds.
+pub const WATCH: f64 = 10.0;
+
+/// Steps until that part of its memory is left.
+pub fn steps(part: f64) -> u64 {
+    (part.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil() as u64
 }
 
 /// Less shows nothing.
@@ -113,6 +124,10 @@ pub fn squeeze(
         squeezed.compressed_bytes = space.compressed(None).taken;
         guard.end();
         done?;
+        squeezed.killers = squeezed.advised().map_or(Vec::new(), |step| {
+            let work = OrdinaryWork::with_more_in_swap(&tree, step.swapped_bytes, step.stalled_percent / 100.0);
+            killers(&work, &present(&tree))
+        });
     }
     squeezed.restored = squeeze.restored();
     Ok(squeezed)
@@ -182,14 +197,14 @@ impl Squeezed {
             restored: true,
             advised_bytes: None,
             before_bytes: squeeze.limit(),
+            killers: Vec::new(),
             others: squeeze.others(),
         }
     }
 
     /// Steps and seconds until a quarter of its memory is left, which few programs bear.
     pub fn longest(&self) -> (u64, f64) {
-        let quarter = (0.25f64.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil();
-        (quarter as u64, quarter * self.watch_seconds)
+        (steps(0.25), steps(0.25) as f64 * self.watch_seconds)
     }
 
     /// Takes memory away until something ends it.
@@ -290,6 +305,7 @@ mod tests {
             restored: true,
             advised_bytes: None,
             before_bytes: 0,
+            killers: vec![],
             others: None,
         };
         for (i, stalled) in stalls.iter().enumerate() {

@@ -56,11 +56,15 @@ doctor --calibrate --short
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     (
         "compare",
         "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its \
                  JSON is checked below",
+    ),
+    (
+        "fit",
+        "it runs a program many times in groups; tests/quiet_swap/by_kernel.rs runs it; its words are rows of show",
     ),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
@@ -80,9 +84,9 @@ fn schema_of(line: &str) -> &str {
     }
 }
 
-/// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an
-/// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics, `squeeze --hold` a
-/// line for each change.
+/// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an answer, or that
+/// there is nothing to save, `check` writes a need, `record` writes its statistics, `squeeze --hold` a line for each
+/// change.
 const FILES: [&str; 9] = [
     "answer",
     "device-seen",
