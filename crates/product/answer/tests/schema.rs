@@ -9,6 +9,8 @@ use coldframe_answer::nothing::Nothing;
 use coldframe_answer::predict::record::Recording;
 use coldframe_answer::run::by_kernel::KernelRun;
 use coldframe_answer::run::paged::PagerRun;
+use coldframe_answer::service::history::Suggested;
+use coldframe_answer::service::holding::Change;
 use coldframe_answer::service::park::Parked;
 use coldframe_answer::service::squeeze::Squeezed;
 use coldframe_answer::service::top::Top;
@@ -36,6 +38,8 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("run", of::<PagerRun>()),
         ("run-kernel", of::<KernelRun>()),
         ("squeeze", of::<Squeezed>()),
+        ("squeeze-change", of::<Change>()),
+        ("squeeze-suggested", of::<Suggested>()),
         ("top", of::<Top>()),
         ("turns", of::<Turns>()),
     ]);

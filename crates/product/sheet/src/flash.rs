@@ -18,7 +18,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 
-use crate::sheet::{Sheet, SheetError};
+use crate::sheet::{Kind, Sheet, SheetError};
 use crate::time;
 
 /// The bytes that a run moved.
@@ -45,12 +45,16 @@ pub struct Operations {
 
 /// The operations that move these bytes, in pages and blocks of the flash.
 ///
+/// Erases behind a controller are its own affair: a sheet without a block has none, and their energy is within that of
+/// its programs.
+///
 /// # Errors
-/// The sheet has no page; something was written, and the sheet has no block.
+/// The sheet has no page; something was written, and the sheet of a bare flash has no block.
 pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
     let page = sheet.page()?.0;
     let erases = match moved.written.0 {
         0 => 0,
+        _ if sheet.kind == Kind::Emmc && sheet.block().is_err() => 0,
         written => written.div_ceil(sheet.block()?.0),
     };
     let (reads, programs) = (moved.read.0.div_ceil(page), moved.written.0.div_ceil(page));
@@ -105,6 +109,8 @@ pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj)>, Sh
     }
     if done.programs > 0 {
         terms.push(("program", sheet.program_energy()? * done.programs));
+    }
+    if done.erases > 0 {
         terms.push(("erase", sheet.erase_energy()? * done.erases));
     }
     Ok(terms)
@@ -146,6 +152,38 @@ pub fn wear(erases: &[u32]) -> Wear {
 pub fn erases_even(written: Bytes, area: Bytes) -> f64 {
     written.0 as f64 / area.0 as f64
 }
+
+/// A kind of flash, for a device whose sheet has no cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlashKind {
+    /// Its name.
+    pub name: &'static str,
+    /// Erases that a block is rated for: from and to.
+    pub cycles: [u64; 2],
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Ranges of kinds: no number of a device. Makers of cards and eMMC do not say which kind is in them, except in
+/// industrial ones.
+pub const KINDS: [FlashKind; 3] = [
+    FlashKind {
+        name: "pSLC",
+        cycles: [30_000, 100_000],
+        source: "Swissbit, 4 reasons to use industrial 3D TLC NAND flash as pseudo-SLC (2023): the earlier and the \
+                 latest flash in pSLC mode",
+    },
+    FlashKind {
+        name: "TLC",
+        cycles: [1_000, 3_000],
+        source: "Lexar Enterprise, Comparing NAND Flash Technology (2026)",
+    },
+    FlashKind {
+        name: "QLC",
+        cycles: [100, 1_000],
+        source: "Kalstor, SLC, MLC, TLC, QLC and pSLC, after Lexar and Delkin",
+    },
+];
 
 /// Nanoseconds of a year of 365.25 days.
 const YEAR_NS: f64 = 365.25 * 24.0 * 3600.0 * 1e9;

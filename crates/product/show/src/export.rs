@@ -316,6 +316,7 @@ fn unit(column: &str) -> &'static str {
         _ if column.ends_with("_bytes") => ", in bytes",
         _ if column.ends_with("_percent") => ", in percent",
         _ if column.contains("seconds") => ", in seconds",
+        _ if column.ends_with("_ps") => ", in picoseconds",
         _ => "",
     }
 }

@@ -4,9 +4,11 @@ use coldframe_answer::service::squeeze::{End, Squeezed, Step};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::export::{names, Column, Exported};
-use crate::limits::{limits, mib};
+use crate::limits::{limits, mib, thresholds};
 use crate::table::styled;
 use crate::text::paragraph;
+
+pub mod held;
 
 fn percent(percent: f64) -> String {
     format!("{percent:.1} %")
@@ -94,7 +96,7 @@ fn lines(squeezed: &Squeezed) -> String {
          Hard limits hold the {} that it was charged at most, files included, and a tenth more:",
         human_size(peak)
     );
-    paragraph(&enough, 0) + &limits(advised, peak)
+    paragraph(&enough, 0) + &limits(advised, peak) + &thresholds(&squeezed.killers, false)
 }
 
 /// The columns of the curve.
@@ -146,6 +148,7 @@ mod tests {
             restored: true,
             advised_bytes: Some(40 << 20),
             before_bytes: 60 << 20,
+            killers: vec![],
             others: None,
         };
         let text = words(&squeezed);

@@ -120,7 +120,7 @@ fn table(counted: &HowManyFit) -> String {
     };
     let headings = ["", "s", "range, s", "s for each", "RAM", "files", ""];
     let rows = counted.sizes.iter().map(row).collect();
-    format!("{}\n", styled(&headings, rows, 1).drop_first(&["range, s", "files"]))
+    format!("{}\n", styled(&headings, rows, 1))
 }
 
 /// The columns of the table.
