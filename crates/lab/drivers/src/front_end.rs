@@ -77,6 +77,54 @@ pub trait FrontEnd: Send {
     fn numbering(&self) -> &Numbering;
 }
 
+/// A sample of the pages, chosen by a hash of each, or one of its [`PARTS`](Sample::PARTS): SHARDS with a fixed rate
+/// (Waldspurger et al., FAST 2015, section 3). Misses in a memory that is smaller by the same share estimate those of
+/// all pages. Not for what depends on neighbours, such as read-ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Pages of 2^24 that are in the sample.
+    threshold: u64,
+    part: Option<u64>,
+}
+
+impl Sample {
+    /// The parts that each sample is made of; between their misses is the error.
+    pub const PARTS: u64 = 8;
+    const ALL: u64 = 1 << 24;
+
+    /// With this share of the pages, at most all.
+    pub fn new(share: f64) -> Sample {
+        Sample { threshold: ((share * Self::ALL as f64).round() as u64).clamp(1, Self::ALL), part: None }
+    }
+
+    /// One of its parts.
+    pub fn part(self, part: u64) -> Sample {
+        Sample { part: Some(part), ..self }
+    }
+
+    /// The share of the pages that are in it.
+    pub fn share(&self) -> f64 {
+        let parts = self.part.map_or(1, |_| Self::PARTS);
+        self.threshold as f64 / (Self::ALL * parts) as f64
+    }
+
+    /// Frames of the sample for so many of all pages; at least one.
+    pub fn frames(&self, of: usize) -> usize {
+        ((of as f64 * self.share()).round() as usize).max(1)
+    }
+
+    /// Whether a page is in it.
+    #[inline]
+    pub fn has(&self, space: u32, page: u64) -> bool {
+        // The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+        let mut hash = (page ^ u64::from(space).rotate_left(44)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^= hash >> 31;
+        hash >> 40 < self.threshold && self.part.is_none_or(|part| hash % Self::PARTS == part)
+    }
+}
+
 /// The address space of each task, by task number. A task beyond the table has the address space of its own number.
 #[derive(Clone, Debug, Default)]
 pub struct Spaces(pub Vec<u32>);

@@ -16,25 +16,27 @@ pub(crate) fn check(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(
     reason.map_or(Ok(()), |reason| Err(ExperimentError::Unfit { path: path.display().to_string(), reason }))
 }
 
-const BLOCK_ONLY: &str =
-    "the trace holds only what reached a block device: the program's hits are not in it, and so neither its energy \
-                          nor its time; leave out what prices accesses to memory, or record every reference";
+const REQUESTS: &str =
+    "the trace holds only requests to a block device or a cache: the program's hits are not in it, and \
+                        so neither its energy nor its time; leave out what prices accesses to memory, or record every \
+                        reference";
 
-/// Refuses settings that need the energy of a block trace. This comes first, before other missing things are reported.
+/// Refuses settings that need the energy of a trace of requests. This comes first, before other missing things are
+/// reported.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ExperimentError> {
     let own = |s: &Settings| Some(systems::of(s)?.defaults.front_end);
     let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));
     let prices = |s: &Settings| name(s).and_then(|name| front_end::find(&name)).is_some_and(|f| f.data_cache);
-    if trace.fidelity == Fidelity::BlockOnly && all.iter().any(prices) {
-        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason: BLOCK_ONLY.into() });
+    if !trace.fidelity.of_a_program() && all.iter().any(prices) {
+        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason: REQUESTS.into() });
     }
     Ok(())
 }
 
 /// Why the trace cannot answer for a configuration.
 fn refusal(trace: &Provenance, plan: &Plan) -> Option<String> {
-    if trace.fidelity == Fidelity::BlockOnly && (plan.memory.is_some() || plan.front.idle != IdlePrices::default()) {
-        return Some(BLOCK_ONLY.into());
+    if !trace.fidelity.of_a_program() && (plan.memory.is_some() || plan.front.idle != IdlePrices::default()) {
+        return Some(REQUESTS.into());
     }
     let every = trace.fidelity == Fidelity::ExactReferences;
     if let Some(front_end) = plan.front.front_end.filter(|_| !every) {

@@ -24,13 +24,14 @@ mod foreground;
 mod front;
 mod log;
 mod names;
-mod size;
+pub(crate) mod size;
 mod string;
 mod tasks;
 
 pub use foreground::{foreground, on_phone};
 pub use log::{swaps, LogArea, SwapPlan, LAYOUTS};
 pub use names::collector;
+pub(crate) use string::names_device;
 pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, Base, ForegroundPlan, TasksPlan};
 

@@ -152,6 +152,9 @@ settings! {
         skip: u64, "rows", "0";
         /// Stop after this many memory accesses below the front end.
         accesses: u64, "accesses", "none";
+        /// The share of the pages that is simulated, chosen by a hash of each (SHARDS, FAST 2015): misses are
+        /// estimates, each with its error.
+        sample: String, "part or %", "all";
     }
 
     /// A swap area on flash, or one whose slots are rewritten in place.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use coldframe_core::{Pj, Ps};
 use coldframe_drivers::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
 use coldframe_drivers::RunError;
-use coldframe_store::{Fidelity, Provenance, Reader, Wanted};
+use coldframe_store::{Block, Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::ExperimentError;
@@ -96,7 +96,7 @@ pub fn run_together(paths: &[PathBuf], all: &[Settings]) -> Result<Vec<TasksResu
     let (mut specs, mut pages, mut traces) = (Vec::new(), 0, Vec::new());
     for path in paths {
         let trace = Reader::open(path)?.provenance().clone();
-        check(path, &trace)?;
+        check(path, &trace, true)?;
         let tasks = read(path, Some(shift), u64::MAX, &trace)?;
         specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec { first_page: pages, ..spec }));
         pages += tasks.pages as u32;
@@ -123,7 +123,7 @@ impl Inputs {
     fn new(path: &Path, all: &[Settings], rows: u64) -> Result<(Inputs, Vec<TasksPlan>), ExperimentError> {
         let reader = Reader::open(path)?;
         let (trace, timed) = (reader.provenance().clone(), reader.columns().time);
-        check(path, &trace)?;
+        check(path, &trace, all.iter().all(resolve::names_device))?;
         let (tasks, plans) = match resolve::drive_of(all) == Drive::Foreground {
             true => {
                 let tasks = read(path, None, rows, &trace)?;
@@ -184,7 +184,7 @@ pub struct Counted {
 /// Counts tasks and pages of 1 << `shift` bytes.
 pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
-    check(path, &trace)?;
+    check(path, &trace, true)?;
     let tasks = read(path, Some(shift), u64::MAX, &trace)?;
     let mut written = vec![false; tasks.pages];
     let steps = tasks.programs.iter().flat_map(|(_, program)| program.steps.iter());
@@ -197,11 +197,14 @@ fn shift(plan: &TasksPlan) -> u32 {
     plan.page().0.trailing_zeros()
 }
 
-fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
+fn check(path: &Path, trace: &Provenance, priced: bool) -> Result<(), ExperimentError> {
     let unfit = |reason: &str| Err(ExperimentError::Unfit { path: path.display().to_string(), reason: reason.into() });
     match trace.fidelity {
         Fidelity::Sampled => {
             unfit("the trace is sampled, so that its tasks' references are not known; record every reference")
+        }
+        fidelity if !priced && !fidelity.of_a_program() => {
+            unfit("the trace holds requests, and a scheduler's times are those of a device: give --device or --system")
         }
         _ if trace.references == 0 => unfit("the trace has no references"),
         _ => Ok(()),
@@ -215,7 +218,7 @@ fn read(path: &Path, shift: Option<u32>, rows: u64, trace: &Provenance) -> Resul
     let time = shift.is_none() && columns.time;
     let wanted = Wanted { task: columns.task, count: columns.count, time, ..Wanted::ACCESS };
     let mut at = 0;
-    let next = |block: &mut coldframe_store::Block| {
+    let next = |block: &mut Block| {
         if at >= rows {
             return Ok(false);
         }
@@ -232,6 +235,31 @@ fn read(path: &Path, shift: Option<u32>, rows: u64, trace: &Provenance) -> Resul
         return Err(ExperimentError::Unfit { path: path.display().to_string(), reason });
     }
     Ok(tasks)
+}
+
+/// The journal of tasks in memory: under a scheduler, or in the foreground of a phone.
+pub fn journal(settings: &Settings, rows: &Block, trace: &Provenance) -> Result<Vec<u8>, ExperimentError> {
+    let mut once = Some(rows);
+    let next = |block: &mut Block| Ok::<_, ExperimentError>(once.take().map(|rows| block.clone_from(rows)).is_some());
+    let (plan, tasks) = match resolve::drive(settings) {
+        Drive::Foreground => {
+            let tasks = foreground::read(trace, true, next)?;
+            (resolve::foreground(settings, trace, &mut |_| Ok(tasks.pages))?, tasks)
+        }
+        _ => {
+            let plan = resolve::tasks(settings, trace, &mut |_| Ok(1))?;
+            let tasks = TraceTasks::read(shift(&plan), &spaces(trace), false, next)?;
+            (plan, tasks)
+        }
+    };
+    let mut cpu = foreground::machine(&plan, &tasks, trace, true)?;
+    cpu.keep_journal();
+    let mut journal = Vec::new();
+    cpu.run_with_journal(&mut |part| {
+        journal.extend_from_slice(part);
+        Ok::<_, ExperimentError>(())
+    })?;
+    Ok(journal)
 }
 
 /// Each task runs its program once. All have one numbering, so that tasks of one process share pages.

@@ -1,17 +1,17 @@
 //! Small lessons, one reference at a time: what the engine does with it, and why.
 //!
 //! All pictures are computed. A lesson names settings and a string of references. [`play`] feeds the references to a
-//! simulator lane, one by one. A [`Step`] is made from the lane's journal for each reference. [`words`] shows steps
-//! to a person.
+//! simulator lane, one by one. A [`Step`] is made from the lane's journal for each reference; of several tasks, for
+//! each fault. [`words`] shows steps to a person.
 
-use coldframe_core::{After, PageId, Ps};
+use coldframe_core::{Access, After, Event, PageId, Ps};
 use coldframe_experiment::error::{nearest, ExperimentError};
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
-use coldframe_experiment::{resolve, Settings};
-use coldframe_journal::{open, Entries};
+use coldframe_experiment::{resolve, tasks, Settings};
+use coldframe_journal::{open, Entries, Entry};
 use coldframe_lane::page_table::PageTable;
 use coldframe_lane::{Lane, LaneConfig, PageRef};
-use coldframe_store::{Fidelity, Provenance};
+use coldframe_store::{Block, Fidelity, Kind, Provenance, Reference, Task};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,15 +45,18 @@ pub struct Step {
     pub writing: bool,
     /// Whether it was a hit.
     pub hit: bool,
-    /// The fault's latency; `None`: a hit.
-    #[serde(rename = "latency_ps", serialize_with = "picoseconds")]
+    /// The fault's latency; `None`: a hit, or a lesson without prices.
+    #[serde(rename = "latency_ps", serialize_with = "picoseconds", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub fault: Option<Ps>,
     /// What happened, in order.
     #[serde(rename = "what")]
     pub lines: Vec<String>,
-    /// The frames afterwards.
+    /// The frames afterwards; none for several tasks.
     pub frames: Vec<Option<Held>>,
+    /// The slots of each erase block of a log afterwards: a page's number, `x` (the page is elsewhere by now) or `-`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<Vec<String>>,
     /// Pages that stay in the device's buffers afterwards.
     pub buffers: Vec<Option<u32>>,
     /// The frame under the hand of a Clock: after the frame that was emptied last.
@@ -69,6 +72,8 @@ fn picoseconds<S: serde::Serializer>(time: &Option<Ps>, to: S) -> Result<S::Ok, 
 pub struct Played {
     /// The setup.
     pub setup: &'static Setup,
+    /// Whether times are shown.
+    pub priced: bool,
     /// Reference by reference.
     pub steps: Vec<Step>,
     /// When device and buffers were busy.
@@ -82,7 +87,12 @@ pub struct Played {
 impl Played {
     /// True faults.
     pub fn faults(&self) -> usize {
-        self.steps.iter().filter(|step| step.fault.is_some()).count()
+        self.steps.iter().filter(|step| !step.hit).count()
+    }
+
+    /// Lines with this word.
+    pub fn mentions(&self, word: &str) -> usize {
+        self.steps.iter().flat_map(|step| &step.lines).filter(|line| line.contains(word)).count()
     }
 
     /// The longest fault.
@@ -103,7 +113,11 @@ pub fn find(name: &str) -> Result<&'static Lesson, ExperimentError> {
 
 /// A lesson under all its setups.
 pub fn play(lesson: &'static Lesson) -> Result<Vec<Played>, ExperimentError> {
-    lesson.setups.iter().map(|setup| play_one(setup, &lesson.references())).collect()
+    let one = |setup| match lesson.is_of_tasks() {
+        true => play_tasks(setup, lesson),
+        false => play_one(setup, lesson),
+    };
+    lesson.setups.iter().map(one).collect()
 }
 
 /// `1 2w 3`: page 1 is read, page 2 written.
@@ -115,14 +129,19 @@ fn parse(text: &str) -> Vec<(u32, bool)> {
     text.split_whitespace().map(one).collect()
 }
 
-fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
-    let mut settings = Settings {
+fn settings(setup: &Setup) -> Result<Settings, ExperimentError> {
+    let sets: Vec<String> = setup.sets.iter().map(ToString::to_string).collect();
+    Ok(Settings {
         system: Some(setup.system().into()),
         policy: Some(setup.policy.into()),
         handler: Some(setup.handler.into()),
         frames: Some(setup.frames),
-        ..Settings::default()
-    };
+        ..Settings::read(None, &sets)?
+    })
+}
+
+fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
+    let mut settings = settings(setup)?;
     // All pages of the lesson are paged; it has no trace with mappings.
     settings.front_end.paged = Some("all".into());
     let trace = Provenance::new("a lesson", Fidelity::ExactReferences);
@@ -130,12 +149,52 @@ fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
     plan.lane().cloned().ok_or_else(|| ExperimentError::setting("policy", "is an oracle; a lesson shows a policy"))
 }
 
-fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played, ExperimentError> {
-    let config = config(setup)?;
+/// `A1,2*9x3 B4w`: task A reads pages 1 and 2, each nine times, and that three times; task B then writes page 4 once.
+fn rows(text: &str) -> (Block, Provenance) {
+    let mut rows = Block::new();
+    for word in text.split_whitespace() {
+        let (word, rounds) = word.split_once('x').unwrap_or((word, "1"));
+        let (word, count) = word.split_once('*').unwrap_or((word, "1"));
+        let number = |text: &str| text.parse::<u32>().expect("a lesson's references are tested");
+        let (task, count) = (u32::from(word.as_bytes()[0] - b'A'), number(count));
+        for page in (0..number(rounds)).flat_map(|_| word[1..].split(',')) {
+            let (page, writing) = parse(page)[0];
+            let (time, kind) = (1 + rows.len() as u64 * 1_000_000_000, if writing { Kind::Write } else { Kind::Read });
+            rows.push(Reference { task, time, count, ..Reference::new(u64::from(page) * 4096, 1, kind) });
+        }
+    }
+    // All in one address space, so that pages have the numbers of the text.
+    let tasks = [("A", 0), ("B", 1)].map(|(name, id)| Task { id, name: name.into(), space: id });
+    let mut trace = Provenance::new("a lesson", Fidelity::ExactReferences);
+    trace.tasks = tasks.into();
+    (rows, trace)
+}
+
+/// A step for each fault; what comes between two faults is the first one's.
+fn play_tasks(setup: &'static Setup, lesson: &Lesson) -> Result<Played, ExperimentError> {
+    let (rows, trace) = rows(lesson.text);
+    let journal = tasks::journal(&settings(setup)?, &rows, &trace)?;
+    let mut story = Story::of_tasks(rows.iter().map(|row| (row.address / 4096) as u32));
+    let (mut steps, mut entries) = (Vec::<Step>::new(), open(&journal).expect("the machine wrote it").1);
+    while let Some(entry) = entries.next_entry().expect("the machine wrote it") {
+        if let Entry::Event { event: Event::Fault { page, access, .. }, .. } = &entry {
+            let (page, writing) = (story.name(*page), *access == Access::Write);
+            let (lines, frames, log, buffers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            steps.push(Step { page, writing, hit: false, fault: None, lines, frames, log, buffers, hand: None });
+        }
+        let line = story.tell(&entry);
+        steps.last_mut().into_iter().for_each(|step| step.lines.extend(line.clone()));
+    }
+    Ok(Played { setup, priced: false, steps, busy: Vec::new(), time: Ps::ZERO, paging: Ps::ZERO })
+}
+
+fn play_one(setup: &'static Setup, lesson: &Lesson) -> Result<Played, ExperimentError> {
+    let (config, references) = (config(setup)?, lesson.references());
     let pages = references.iter().map(|(page, _)| *page as usize + 1).max().unwrap_or(1);
     let mut lane = Lane::new(&config, 0, pages, 1).map_err(coldframe_drivers::RunError::from)?;
     lane.keep_journal();
-    let mut stage = Stage { table: PageTable::new(pages, 1), lane, story: Story::new(&config), setup };
+    let story = Story::new(&config, pages, lesson.priced);
+    let mut stage = Stage { table: PageTable::new(pages, 1), lane, story, setup, priced: lesson.priced };
     if config.handler.needs_xip {
         stage.table.count_reads();
     }
@@ -144,7 +203,15 @@ fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played,
         references.iter().enumerate().map(|(i, (page, writing))| stage.step(*page, *writing, BETWEEN * (i as u64 + 1)));
     let steps = steps.collect();
     let time = stage.story.end() + BETWEEN;
-    Ok(Played { setup, steps, busy: stage.story.busy(time), time, paging: stage.lane.result(&stage.table).paging })
+    let priced = lesson.priced;
+    Ok(Played {
+        setup,
+        priced,
+        steps,
+        busy: stage.story.busy(time),
+        time,
+        paging: stage.lane.result(&stage.table).paging,
+    })
 }
 
 /// A lane with the story of its journal.
@@ -153,6 +220,7 @@ struct Stage {
     lane: Lane,
     story: Story,
     setup: &'static Setup,
+    priced: bool,
 }
 
 impl Stage {
@@ -161,12 +229,12 @@ impl Stage {
         let reference = PageRef::new(page, writing, false);
         let masks = self.table.masks();
         let mut lines = Vec::new();
-        let mut fault = None;
+        let (mut hit, mut fault) = (true, None);
         if !self.table.hit(&masks, reference.page(), reference.kind()) {
             let _ = self.table.miss(&masks, reference.page(), reference.kind());
             self.lane.fault(&mut self.table, PageId(page), writing, false, idle, None);
             lines = self.drain(false);
-            fault = Some(self.story.latency());
+            (hit, fault) = (false, self.priced.then(|| self.story.latency()));
         }
         if self.table.counts_reads() {
             self.table.count(reference);
@@ -175,10 +243,11 @@ impl Stage {
         Step {
             page,
             writing,
-            hit: fault.is_none(),
+            hit,
             fault,
             lines,
             frames,
+            log: self.story.log(),
             buffers: self.story.buffers(),
             hand: self.hand(),
         }
@@ -228,9 +297,13 @@ struct LessonRun {
     handler: &'static str,
     frames: u64,
     faults: usize,
-    longest_ps: u64,
-    time_ps: u64,
-    paging_ps: u64,
+    /// Times of a lesson with prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest_ps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_ps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paging_ps: Option<u64>,
     steps: Vec<Step>,
 }
 
@@ -242,9 +315,9 @@ impl LessonRuns {
             handler: p.setup.handler,
             frames: p.setup.frames,
             faults: p.faults(),
-            longest_ps: p.longest().0,
-            time_ps: p.time.0,
-            paging_ps: p.paging.0,
+            longest_ps: p.priced.then(|| p.longest().0),
+            time_ps: p.priced.then_some(p.time.0),
+            paging_ps: p.priced.then_some(p.paging.0),
             steps: p.steps.clone(),
         };
         LessonRuns {

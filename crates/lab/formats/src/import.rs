@@ -33,8 +33,11 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
             path: spec.path.clone().unwrap_or_else(|| "stdin".into()),
             lines,
             skipped,
-            remedy: format!("check that the file is a whole {} trace: {}", spec.format.name, spec.format.example)
-                .into(),
+            remedy: format!(
+                "skipped are {}; check that the file is a whole {} trace: {}",
+                spec.format.skips, spec.format.name, spec.format.example
+            )
+            .into(),
         });
     }
     let facts = reader.facts();
@@ -53,6 +56,7 @@ fn crossings(block: &Block) -> u64 {
 }
 
 fn provenance(spec: &Spec, facts: Facts, bad: u64, spans: u64) -> Provenance {
+    let fidelity = if spec.options.number_objects { Fidelity::KeyRequests } else { spec.format.fidelity };
     let mut provenance = Provenance {
         command: facts.command,
         page_size: facts.page_size,
@@ -60,7 +64,7 @@ fn provenance(spec: &Spec, facts: Facts, bad: u64, spans: u64) -> Provenance {
         clock: facts.started.map(|_| format!("{} times", spec.format.name)),
         tasks: facts.tasks,
         notes: facts.notes,
-        ..Provenance::new(format!("import {}", spec.format.name), spec.format.fidelity)
+        ..Provenance::new(format!("import {}", spec.format.name), fidelity)
     };
     let notes = &mut provenance.notes;
     if spec.guessed {
@@ -69,7 +73,7 @@ fn provenance(spec: &Spec, facts: Facts, bad: u64, spans: u64) -> Provenance {
     if let Some(first) = facts.first_bad {
         notes.push(format!("{bad} lines that break the format were left out; the first: {first}"));
     }
-    if spec.format.fidelity == Fidelity::BlockOnly && spans > 0 {
+    if fidelity == Fidelity::BlockOnly && spans > 0 {
         notes.push(format!("{spans} requests span pages of 4 KiB; the simulator splits them at its page size"));
     }
     provenance

@@ -9,9 +9,10 @@ use coldframe_experiment::Settings;
 use coldframe_plots::html::Page;
 use coldframe_plots::{board_answer as words, board_export};
 use coldframe_search::limits::{percent, years};
-use coldframe_search::{advise, json, Advice, Limits, Question};
+use coldframe_search::{advise, after, json, Advice, Limits, Question};
 use coldframe_sheet::quantity::{self, human_count};
 use coldframe_show::export;
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -26,6 +27,7 @@ Examples:
   coldframe-lab advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-size 64MiB -o config.toml
   coldframe-lab advise chess.parquet --system swl --max-slowdown 20% --format json
   coldframe-lab advise mix.parquet --system sap --max-slowdown 20%
+  coldframe-lab advise firmware.parquet --device W25Q16BV --after main
 
 The search tries all policies and handlers, with and without read-ahead, over sizes from 1 % to 100 % of what the \
 trace touches, then finer steps. A limit must hold at the bad end of its range. Without a limit, the slowdown is at \
@@ -55,6 +57,10 @@ pub struct Args {
     /// The program's run time without paging, for the whole trace [default: 10 ns an instruction].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     program_time: Option<String>,
+    /// Leave out the start, in which libraries are loaded: until the first fetch of a function, such as main, of entry
+    /// (where the loader hands over) or of 0xADDRESS, or until a time of the trace's clock.
+    #[arg(long, value_name = "FUNCTION")]
+    after: Option<String>,
     /// A paper's system; its front end, prices and device are used.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
@@ -93,7 +99,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     work: Option<u64>,
     /// Write the advised settings to this file, for `sim -c`.
-    #[arg(short, value_name = "CONFIG.toml")]
+    #[arg(short, value_name = "CONFIG.toml", value_parser = suffix::settings)]
     output: Option<PathBuf>,
     /// Write the answer to this file, too; its suffix says the form: json, csv, md, html or prom. May repeat.
     #[arg(long, value_name = "FILE")]
@@ -139,6 +145,9 @@ fn answer(args: &Args, quiet: bool) -> Result<Advice, Failure> {
 fn question(args: &Args) -> Result<Question, Failure> {
     let mut base = Settings::of(args.config.as_deref(), &args.set)?;
     base.system = args.system.clone().or(base.system);
+    if let Some(after) = &args.after {
+        base.limit.skip = Some(after::row(&args.trace, after)?);
+    }
     let size = |option, text: &Option<String>| Failure::option(option, text.as_deref(), quantity::bytes);
     let time = |option, text: &Option<String>| Failure::option(option, text.as_deref(), quantity::time);
     let limits = Limits {

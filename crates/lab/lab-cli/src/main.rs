@@ -19,6 +19,7 @@ mod failure;
 mod generate;
 mod manuals;
 mod papers;
+mod picture;
 mod policies;
 mod record;
 mod replay;

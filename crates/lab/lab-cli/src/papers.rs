@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use coldframe_figures::papers::{changed_predictions, plots, rows};
 use coldframe_figures::table::{headlines, markdown, table};
 use coldframe_show::plot::stack;
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::picture;
 use crate::progress::Line;
 use crate::together;
 
@@ -49,8 +51,9 @@ pub struct Args {
     /// How to print it; Markdown and JSON have every row.
     #[arg(long, value_parser = ["table", "markdown", "json"], default_value = "table")]
     format: String,
-    /// Write the paper's curves, drawn from our figures, to this SVG file, beside the table.
-    #[arg(short, value_name = "FILE.svg")]
+    /// Write the paper's curves, drawn from our figures, to this file, beside the table; its suffix, svg or png, says
+    /// the form.
+    #[arg(short, value_name = "PICTURE", value_parser = suffix::picture)]
     output: Option<PathBuf>,
     /// The folder with the shipped traces.
     #[arg(long, value_name = "DIR")]
@@ -62,12 +65,6 @@ pub struct Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        if let Some(path) = self.output.as_ref().filter(|path| path.extension().is_none_or(|suffix| suffix != "svg")) {
-            return Err(Failure::usage(format!(
-                "-o: `{}` does not end in .svg; the curves are drawn as SVG",
-                path.display()
-            )));
-        }
         if !self.on.is_empty() {
             return together::run(&self.on, &self.machine, &self.format, self.output.as_deref(), quiet);
         }
@@ -84,7 +81,7 @@ impl Verb<Failure> for Args {
             return Err(Failure::usage(format!("-o: nothing is drawn for `{}`; leave -o away", self.paper)));
         }
         if let Some(path) = &self.output {
-            output::file(path, &stack(&curves.iter().map(|plot| plot.svg()).collect::<Vec<_>>()))?;
+            picture::write(path, &stack(&curves.iter().map(|plot| plot.svg()).collect::<Vec<_>>()))?;
         }
         let words = || match self.all {
             false => headlines(&rows),

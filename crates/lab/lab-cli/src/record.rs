@@ -12,6 +12,7 @@ use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count};
 use serde::Serialize;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing w
 here; 5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: Option<PathBuf>,
     /// exact: every reference with its address and size; page: runs of references to a page.
     #[arg(long, value_parser = ["exact", "page"], default_value = "page")]

@@ -17,6 +17,7 @@ use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::picture;
 use crate::progress::Line;
 use crate::sim_args;
 
@@ -63,6 +64,10 @@ pub struct Args {
     /// Device: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     device: Vec<String>,
+    /// Simulate a share of the pages only, such as 1%, chosen by a hash of each: for huge traces. Misses are estimates,
+    /// each with its error (SHARDS).
+    #[arg(long, value_name = "SHARE")]
+    sample: Option<String>,
     /// Front end: none, swl, or l1 (also called ddb).
     #[arg(long, value_name = "NAME")]
     front_end: Option<String>,
@@ -75,7 +80,7 @@ pub struct Args {
     /// How to print the results.
     #[arg(long, value_parser = ["table", "json", "csv"])]
     format: Option<String>,
-    /// Write the results to a file. The suffix (json, csv, svg, txt) decides the format, if --format does not.
+    /// Write the results to a file. The suffix (json, csv, svg, png, txt) decides the format, if --format does not.
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw miss ratio and fault latency against RAM below the table.
@@ -135,11 +140,12 @@ fn simulate(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     let text = match (format, &outcomes) {
         ("json", _) => json(args, &outcomes)?,
         ("csv", Outcomes::String(results)) => csv(results),
-        ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
+        ("svg" | "png", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
         _ => words(&args.trace, &outcomes, args.plot),
     };
     match (format, &args.output) {
         ("table", None) => output::text(&text)?,
+        ("svg" | "png", Some(path)) => picture::write(path, &text)?,
         _ => output::exact(args.output.as_deref(), &text)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -153,6 +159,7 @@ fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     if let Some(front_end) = &args.front_end {
         base.front_end.name = Some(front_end.clone());
     }
+    base.limit.sample = args.sample.clone().or(base.limit.sample);
     if !args.ram.is_empty() || !args.frames.is_empty() {
         (base.ram, base.frames) = (None, None);
     }
@@ -201,14 +208,17 @@ fn with_journal(
 fn format(args: &Args) -> Result<&str, Failure> {
     let suffix = args.output.as_deref().and_then(|p| p.extension()).and_then(|s| s.to_str());
     match (args.format.as_deref(), args.output.is_some(), suffix) {
+        (Some(format), _, Some(suffix)) if ["json", "csv", "svg", "png"].contains(&suffix) && suffix != format => Err(
+            Failure::usage(format!("-o: its name asks for {suffix}, and --format for {format}; leave one of them out")),
+        ),
         (Some(format), _, _) => Ok(format),
         (None, false, _) => Ok("table"),
-        (None, true, Some(suffix @ ("json" | "csv" | "svg"))) => Ok(suffix),
+        (None, true, Some(suffix @ ("json" | "csv" | "svg" | "png"))) => Ok(suffix),
         (None, true, Some("txt")) => Ok("table"),
         (None, true, other) => {
             let other = other.unwrap_or("none");
             Err(Failure::usage(format!(
-                "-o: the suffix `{other}` names no format; give json, csv, svg or txt, or --format"
+                "-o: the suffix `{other}` names no format; give json, csv, svg, png or txt, or --format"
             )))
         }
     }

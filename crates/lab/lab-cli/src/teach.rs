@@ -12,7 +12,7 @@ use coldframe_terminal::verb::Verb;
 use crate::failure::Failure;
 use crate::output;
 
-/// Step through a small lesson: Belady's anomaly, second chance, the parallel handler, PA-Clock, dual buffering.
+/// Step through a small lesson: a policy, or a part of one of the papers.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

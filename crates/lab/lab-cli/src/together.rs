@@ -9,6 +9,7 @@ use coldframe_show::plot::stack;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::picture;
 use crate::progress::Line;
 
 /// The machine that all parts are tried on.
@@ -39,7 +40,7 @@ pub fn run(
     traces: &[PathBuf],
     machine: &Machine,
     format: &str,
-    svg: Option<&Path>,
+    drawn: Option<&Path>,
     quiet: bool,
 ) -> Result<ExitCode, Failure> {
     let settings = machine.settings()?;
@@ -52,8 +53,8 @@ pub fn run(
     }
     drop(line);
     let bars = show::bars(&studies);
-    if let Some(path) = svg {
-        output::file(path, &stack(&bars.iter().map(|bars| bars.svg()).collect::<Vec<_>>()))?;
+    if let Some(path) = drawn {
+        picture::write(path, &stack(&bars.iter().map(|bars| bars.svg()).collect::<Vec<_>>()))?;
     }
     let words = || bars.iter().fold(show::table(&studies), |text, bars| text + "\n" + &bars.text(40));
     match format {

@@ -5,6 +5,7 @@
 //! - [`trace_info`] and [`trace_map`] show a trace.
 //! - [`board_answer`] is the answer of `search` in words.
 //! - [`priced`] is what a run under our pager would have cost on a flash or in slow memory.
+//! - [`png`] draws any of the pictures in pixels.
 //! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ pub mod board_answer;
 pub mod board_export;
 mod columns;
 pub mod html;
+pub mod png;
 pub mod priced;
 pub mod results_csv;
 pub mod results_plot;

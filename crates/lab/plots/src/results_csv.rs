@@ -38,9 +38,9 @@ fn or_empty(n: Option<u64>) -> String {
     n.map(|n| n.to_string()).unwrap_or_default()
 }
 
-/// The columns, with their units.
-fn columns<'a>() -> [Column<Line<'a>>; 20] {
-    [
+/// The columns, with their units; those of times only where times have a price.
+fn columns<'a>(timed: bool) -> Vec<Column<Line<'a>>> {
+    let columns: [Column<Line<'a>>; 20] = [
         ("policy", |l| format!("\"{}\"", l.run.policy)),
         ("handler", |l| l.run.handler.clone()),
         ("ram_bytes", |l| l.run.ram().0.to_string()),
@@ -61,15 +61,18 @@ fn columns<'a>() -> [Column<Line<'a>>; 20] {
         ("true_latency_max_ps", |l| l.true_latency(|d| d.max)),
         ("true_faults_min", |l| l.true_faults().0.to_string()),
         ("true_faults_max", |l| l.true_faults().1.to_string()),
-    ]
+    ];
+    columns.into_iter().filter(|(heading, _)| timed || !heading.ends_with("_ps")).collect()
 }
 
 /// The results, with a line of headings.
 pub fn csv(results: &[RunResult]) -> String {
-    let headings = columns().map(|(heading, _)| heading).join(",") + "\n";
+    let columns = columns(results.iter().any(|run| run.priced));
+    let joined = |cells: Vec<String>| cells.join(",") + "\n";
+    let headings = joined(columns.iter().map(|(heading, _)| heading.to_string()).collect());
     let line = |run| {
         let line = Line { run, string: OneString::new(run) };
-        columns().map(|(_, cell)| cell(&line)).join(",") + "\n"
+        joined(columns.iter().map(|(_, cell)| cell(&line)).collect())
     };
     headings + &results.iter().map(line).collect::<String>()
 }

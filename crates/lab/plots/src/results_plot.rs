@@ -5,13 +5,14 @@ use coldframe_experiment::result::{Certainty, RunResult};
 use coldframe_lane::Latency;
 use coldframe_show::plot::{Plot, Series};
 
-/// The miss ratio, and the mean and the longest latency of a true fault.
-pub fn plots(results: &[RunResult]) -> [Plot; 3] {
-    [
+/// The miss ratio, and the mean and the longest latency of a true fault where these have a price.
+pub fn plots(results: &[RunResult]) -> Vec<Plot> {
+    let plots = [
         miss_plot(results),
         latency_plot(results, "Mean latency of a true fault by RAM", Latency::mean),
         latency_plot(results, "Longest true fault by RAM", |l| (l.count() > 0).then(|| l.max())),
-    ]
+    ];
+    plots.into_iter().filter(|plot| !plot.series.is_empty()).collect()
 }
 
 /// A series for each policy and handler.
@@ -41,7 +42,7 @@ fn miss_plot(results: &[RunResult]) -> Plot {
 }
 
 fn latency_plot(results: &[RunResult], title: &str, latency: impl Fn(&Latency) -> Option<Ps>) -> Plot {
-    let us = |r: &RunResult| Some(latency(&r.lane()?.true_latency)?.0 as f64 / 1e6);
+    let us = |r: &RunResult| Some(latency(&r.timed()?.true_latency)?.0 as f64 / 1e6);
     Plot {
         title: title.into(),
         x: "RAM, KiB".into(),

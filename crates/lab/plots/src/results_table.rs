@@ -25,23 +25,16 @@ pub fn results(results: &[RunResult]) -> Grid {
     if results.iter().any(|r| r.time_per_instruction().is_some()) {
         shown.push(("per instr.", |r| time(r.time_per_instruction().map(|t| Ps(t.round() as u64)))));
     }
-    let least = ["frames", "walk max", "false faults", "fault max", "fault mean"];
-    columns(&shown, 2, results).drop_first(&least)
+    columns(&shown, 2, results).keys(3)
 }
 
 fn of_lane(r: &RunResult, show: impl Fn(&LaneResult) -> String) -> String {
     r.lane().map_or_else(|| "-".into(), show)
 }
 
-/// Nobody who has a block trace asks for times of the chip of a board, which is the device if none is given.
 fn latency(r: &RunResult, of: impl Fn(&Latency) -> Option<Ps>) -> String {
-    let has_times =
-        r.trace.fidelity.as_deref() != Some("block-only") || r.config.settings.device.as_deref() != Some(BOARD);
-    time(r.lane().filter(|_| has_times).and_then(|lane| of(&lane.true_latency)))
+    time(r.timed().and_then(|lane| of(&lane.true_latency)))
 }
-
-/// The device if none is given.
-const BOARD: &str = "KFG1G16Q2M";
 
 fn time(time: Option<Ps>) -> String {
     time.map_or_else(|| "-".into(), human_time)

@@ -40,6 +40,7 @@ fn of_string(trace: &Path, results: &[RunResult], plot: bool) -> String {
     if let Some(caveat) = &first.trace.caveat {
         out += &format!("{caveat}\n");
     }
+    first.estimated().iter().for_each(|note| out += &format!("{note}\n"));
     if first.has_icache {
         let f = first.front_end;
         out += &format!(
@@ -51,7 +52,7 @@ fn of_string(trace: &Path, results: &[RunResult], plot: bool) -> String {
         );
     }
     out += &format!("{}\n", results_table::results(results));
-    if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
+    if results.iter().any(|r| r.timed().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set \
             time.program).\n";
     }

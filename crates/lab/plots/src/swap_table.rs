@@ -7,10 +7,6 @@ use coldframe_show::html::words::text;
 use crate::columns::{columns, Column};
 use coldframe_experiment::swap::SwapOutcome;
 
-/// Columns that a narrow page drops first.
-const LEAST: [&str; 9] =
-    ["device time", "wear dev.", "max - min", "writes x", "wasted", "waits", "refused", "read-ahead", "life"];
-
 const COLUMNS: [Column<SwapOutcome>; 16] = [
     ("layout", |o| text(&o.config.swap.log.layout).into()),
     ("read-ahead", |o| text(&o.config.swap.log.read_ahead).into()),
@@ -32,7 +28,7 @@ const COLUMNS: [Column<SwapOutcome>; 16] = [
 
 /// One row for each outcome, then the values that all have in common.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
-    format!("{}\n{}", columns(&COLUMNS, 3, outcomes).drop_first(&LEAST), legend(outcomes))
+    format!("{}\n{}", columns(&COLUMNS, 3, outcomes).keys(4), legend(outcomes))
 }
 
 fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {

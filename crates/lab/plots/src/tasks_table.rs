@@ -47,7 +47,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
         .and_then(|outcome| outcome.trace.caveat.as_ref())
         .map(|label| format!("{label}\n"))
         .unwrap_or_default();
-    text += &format!("{}\n", columns(&COLUMNS, 2, outcomes).drop_first(&["frames", "in flight", "useless"]));
+    text += &format!("{}\n", columns(&COLUMNS, 2, outcomes).keys(3));
     outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
         text += "There is only one task, so there is no next task to prefetch for; `coldframe-lab trace mix` makes a \
@@ -55,8 +55,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     }
     if let [one] = outcomes {
         let tasks = one.names.iter().zip(&one.result.tasks).map(|(name, task)| (name, task, one.result.time));
-        let table = columns(&task_columns(), 1, &tasks.collect::<Vec<_>>());
-        text += &format!("\n{}\n", table.drop_first(&["in flight", "used", "useless"]));
+        text += &format!("\n{}\n", columns(&task_columns(), 1, &tasks.collect::<Vec<_>>()));
     }
     text
 }
@@ -107,9 +106,9 @@ fn phone_columns<'a>() -> [Column<(&'a TasksOutcome, &'a OnPhone)>; 12] {
                 format!("{}, {}", area.name, area.device)
             }
         }),
+        ("policy", |(_, phone)| phone.policy.clone()),
         ("swap", |(_, phone)| if phone.area.size.0 == 0 { "-".into() } else { human_size(phone.area.size.0) }),
         ("RAM", |(outcome, _)| human_size(outcome.frames as u64 * outcome.page)),
-        ("policy", |(_, phone)| phone.policy.clone()),
         ("swap-ins", |(outcome, _)| human_count(outcome.result.counts.swap_ins)),
         ("direct reads", |(outcome, _)| human_count(outcome.result.counts.direct_reads)),
         ("swap-outs", |(outcome, _)| human_count(outcome.result.counts.swap_outs)),
@@ -127,8 +126,7 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
     let (first, phone) = outcomes[0];
     let (tasks, pages) = (count_of(first.names.len()), human_count(first.pages as u64));
     let mut out = format!("{}: {tasks}, {pages} pages of 4 KiB touched\n", path.display());
-    out +=
-        &format!("{}\n", columns(&phone_columns(), 4, outcomes).drop_first(&["ended", "card I/O", "swap", "policy"]));
+    out += &format!("{}\n", columns(&phone_columns(), 2, outcomes).keys(4));
     out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, \
             from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. \

@@ -21,6 +21,10 @@ use crate::search::Tried;
 pub fn advise(path: &Path, question: &Question, progress: &mut dyn FnMut(Progress)) -> Result<Advice, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check_fidelity(path, &trace)?;
+    if question.base.limit.sample.is_some() {
+        let reason = "estimates misses, and an answer for a board has prices; leave it out";
+        return Err(ExperimentError::setting("limit.sample", reason));
+    }
     let question = question.priced(&trace)?;
     let families = question.families();
     let first = First::look(path, &question, &families[0], &trace, progress)?;
@@ -68,7 +72,9 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ExperimentError
             "holds only the entries of pages into a window: the hits within it, and so the program's time, are not \
              in it"
         }
-        Fidelity::BlockOnly => "holds only what reached a block device: the program's hits and its time are not in it",
+        Fidelity::BlockOnly | Fidelity::KeyRequests => {
+            "holds only requests to a block device or a cache: the program's hits and its time are not in it"
+        }
         Fidelity::Sampled => "is a sample: it shows working sets and heat, but no policy's misses",
     };
     let reason = format!("the trace {reason}; record every reference with `coldframe record`");

@@ -1,7 +1,7 @@
 //! # coldframe-search: the smallest RAM of a board that meets the limits, its cost, and how sure the answer is
 //!
 //! - [`mod@question`] is the user's question, and [`limits`] are its conditions.
-//! - `first` looks at the trace before the search.
+//! - `first` looks at the trace before the search, and [`after`] where the program's own work begins.
 //! - [`point`] is the result of one configuration. [`mod@cost`] prices a point relative to the same configuration with
 //!   all the RAM that it could use.
 //! - [`search`] looks for the smallest RAM.
@@ -10,6 +10,7 @@
 
 mod advice;
 mod advise;
+pub mod after;
 mod candidate;
 pub mod cost;
 mod first;

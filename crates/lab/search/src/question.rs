@@ -219,6 +219,9 @@ impl Question {
             }
             (None, None, None) => {}
         }
+        if let Some(rows) = self.base.limit.skip.filter(|rows| *rows > 0) {
+            all.push(format!("the first {} rows are left out; RAM is empty after them", quantity::human_count(rows)));
+        }
         all.push(
             "every page is on the device when the run begins; slowdown is beside a run with RAM for all pages".into(),
         );

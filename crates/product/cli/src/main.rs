@@ -15,6 +15,7 @@ mod compare;
 mod device;
 mod doctor;
 mod failure;
+mod fit;
 mod flags;
 mod hidden;
 mod manuals;
@@ -40,6 +41,7 @@ const VERBS: &[Row<Failure>] = &[
     Row::of::<run::Args>("run", PROGRAM),
     Row::of::<check::Args>("check", PROGRAM),
     Row::of::<compare::Args>("compare", PROGRAM),
+    Row::of::<fit::Args>("fit", PROGRAM),
     Row::of::<record::Args>("record", PROGRAM),
     Row::of::<top::Args>("top", PROGRAM),
     Row::of::<squeeze::Args>("squeeze", SERVICE),

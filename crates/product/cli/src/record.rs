@@ -11,6 +11,7 @@ use coldframe_answer::Listener;
 use coldframe_show::recording;
 
 use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -43,7 +44,7 @@ record it \
 here; 5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: Option<PathBuf>,
     /// Size of the window without sampling [default: window and sample fit the program, within 10 s].
     #[arg(long, value_name = "PAGES")]

@@ -18,7 +18,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 
-use crate::sheet::{Sheet, SheetError};
+use crate::sheet::{Kind, Sheet, SheetError};
 use crate::time;
 
 /// The bytes that a run moved.
@@ -45,12 +45,16 @@ pub struct Operations {
 
 /// The operations that move these bytes, in pages and blocks of the flash.
 ///
+/// Erases behind a controller are its own affair: a sheet without a block has none, and their energy is within that of
+/// its programs.
+///
 /// # Errors
-/// The sheet has no page; something was written, and the sheet has no block.
+/// The sheet has no page; something was written, and the sheet of a bare flash has no block.
 pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
     let page = sheet.page()?.0;
     let erases = match moved.written.0 {
         0 => 0,
+        _ if sheet.kind == Kind::Emmc && sheet.block().is_err() => 0,
         written => written.div_ceil(sheet.block()?.0),
     };
     let (reads, programs) = (moved.read.0.div_ceil(page), moved.written.0.div_ceil(page));
@@ -105,6 +109,8 @@ pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj)>, Sh
     }
     if done.programs > 0 {
         terms.push(("program", sheet.program_energy()? * done.programs));
+    }
+    if done.erases > 0 {
         terms.push(("erase", sheet.erase_energy()? * done.erases));
     }
     Ok(terms)

@@ -1,5 +1,7 @@
 //! A comparison in words: a table, the fastest way, the command to paste.
 
+pub mod fit;
+
 use coldframe_answer::bench::compared::{Compared, Contender};
 use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};
@@ -21,8 +23,7 @@ pub fn words(compared: &Compared) -> String {
         if compared.in_group { "" } else { " in RAM, as seen from outside" },
         plain.runs.len(),
     );
-    // What became of the runs must be read, so it is the last that is dropped.
-    let table = styled(&headings, rows, 2).drop_first(&["x plain", "range, s"]);
+    let table = styled(&headings, rows, 2);
     let mut text = paragraph(&head, 0) + &format!("\n{}\n", table.text(width()));
     for lacking in &compared.left_out {
         text += &paragraph(&format!("Left out: {lacking}."), 2);

@@ -73,7 +73,7 @@ fn table(findings: &[Finding], good: bool, width: usize) -> String {
     let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.state.clone(), f.remedy.clone()];
     let verdict = verdict(good);
     let table = styled(&["", "", "found", "remedy"], findings.iter().map(row).collect(), 4);
-    format!("{}\n{verdict}\n", table.within(width).0)
+    format!("{}\n{verdict}\n", table.text(width))
 }
 
 #[cfg(test)]

@@ -260,8 +260,9 @@ impl Exported {
     fn prometheus(&self) -> String {
         let mut out = String::new();
         let program = self.program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let sizes = self.columns.first().is_some_and(|column| column.json == "ram_bytes");
-        for (i, column) in self.columns.iter().enumerate().skip(usize::from(sizes)) {
+        // What tells the rows apart.
+        let rows = self.columns.first().map(|column| column.json).filter(|name| ["ram_bytes", "jobs"].contains(name));
+        for (i, column) in self.columns.iter().enumerate().skip(usize::from(rows.is_some())) {
             if !self.rows.iter().any(|row| row[i].is_number()) {
                 continue;
             }
@@ -269,8 +270,8 @@ impl Exported {
             let unit = unit(column);
             let _ = write!(out, "# HELP coldframe_{column} {help}{unit}.\n# TYPE coldframe_{column} gauge\n");
             for row in self.rows.iter().filter(|row| row[i].is_number()) {
-                let ram = if sizes { format!(",ram_bytes=\"{}\"", row[0]) } else { String::new() };
-                let _ = writeln!(out, "coldframe_{column}{{program=\"{program}\"{ram}}} {}", row[i]);
+                let label = rows.map_or(String::new(), |name| format!(",{name}=\"{}\"", row[0]));
+                let _ = writeln!(out, "coldframe_{column}{{program=\"{program}\"{label}}} {}", row[i]);
             }
         }
         if let Some(within) = self.within {
@@ -315,6 +316,7 @@ fn unit(column: &str) -> &'static str {
         _ if column.ends_with("_bytes") => ", in bytes",
         _ if column.ends_with("_percent") => ", in percent",
         _ if column.contains("seconds") => ", in seconds",
+        _ if column.ends_with("_ps") => ", in picoseconds",
         _ => "",
     }
 }

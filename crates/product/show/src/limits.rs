@@ -12,6 +12,15 @@ pub(crate) fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
+/// Hard limits that hold the peak and a tenth more.
+pub(crate) fn hard(peak: u64) -> String {
+    let hard = mib(peak + peak / MARGIN);
+    format!(
+        "  docker --memory {hard}m · compose mem_limit: {hard}m\n  Kubernetes limits: {{memory: {hard}Mi}} · systemd \
+         MemoryMax={hard}M\n"
+    )
+}
+
 /// Lines for units and containers: hard limits hold the peak and a tenth more, so that nothing is killed that does the
 /// same again; below them is what was enough.
 pub(crate) fn limits(enough: u64, peak: u64) -> String {

@@ -8,6 +8,8 @@ use crate::limits::{limits, mib, thresholds};
 use crate::table::styled;
 use crate::text::paragraph;
 
+pub mod held;
+
 fn percent(percent: f64) -> String {
     format!("{percent:.1} %")
 }

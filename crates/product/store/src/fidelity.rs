@@ -18,6 +18,9 @@ pub enum Fidelity {
     /// Only requests that reached a block device, after a page cache of unknown size: policies over these requests,
     /// as over those of a swap device. No energy and no time of the program, since its hits are unknown.
     BlockOnly,
+    /// Requests for objects by their key, as a cache sees them: policies over these requests, for objects of one size.
+    /// They are no program's references: no energy, no time.
+    KeyRequests,
     /// A sample: working sets and heat, no miss counts.
     #[default]
     Sampled,
@@ -25,16 +28,28 @@ pub enum Fidelity {
 
 impl Fidelity {
     /// All classes, best first.
-    pub const ALL: [Fidelity; 5] =
-        [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Window, Fidelity::BlockOnly, Fidelity::Sampled];
+    pub const ALL: [Fidelity; 6] = [
+        Fidelity::ExactReferences,
+        Fidelity::PageReferences,
+        Fidelity::Window,
+        Fidelity::BlockOnly,
+        Fidelity::KeyRequests,
+        Fidelity::Sampled,
+    ];
 
-    /// The name in files and reports: `exact-references`, `page-references`, `window`, `block-only` or `sampled`.
+    /// Whether the rows are a program's: requests for blocks and keys have no time and no energy of their own.
+    pub const fn of_a_program(self) -> bool {
+        !matches!(self, Fidelity::BlockOnly | Fidelity::KeyRequests)
+    }
+
+    /// The name in files and reports, such as `exact-references` or `block-only`.
     pub const fn name(self) -> &'static str {
         match self {
             Fidelity::ExactReferences => "exact-references",
             Fidelity::PageReferences => "page-references",
             Fidelity::Window => "window",
             Fidelity::BlockOnly => "block-only",
+            Fidelity::KeyRequests => "key-requests",
             Fidelity::Sampled => "sampled",
         }
     }

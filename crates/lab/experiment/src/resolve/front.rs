@@ -2,12 +2,12 @@
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::front_end::instruction::Reading;
-use coldframe_drivers::front_end::Stream;
+use coldframe_drivers::front_end::{Sample, Stream};
 use coldframe_drivers::run::IdlePrices;
 use coldframe_sheet::quantity::{show_bytes, show_time};
 use coldframe_store::Provenance;
 
-use super::{bad, names};
+use super::{bad, names, refuse};
 use crate::error::ExperimentError;
 use crate::settings::{self, Settings};
 use crate::systems::front_end::{self as front_ends, FrontEnd, FrontKey, Paged};
@@ -50,8 +50,33 @@ pub(super) fn front_key(
         paged: paged(given.paged.as_deref(), front_end, trace)?,
         skip: settings.limit.skip.unwrap_or(0),
         accesses: settings.limit.accesses,
+        sample: sample(settings, front_end, trace)?,
         idle: idle(settings, front_end)?,
     })
+}
+
+/// The sample of the pages. What needs the others is refused.
+fn sample(
+    settings: &Settings,
+    front_end: Option<&FrontEnd>,
+    trace: &Provenance,
+) -> Result<Option<Sample>, ExperimentError> {
+    const FIELD: &str = "limit.sample";
+    let Some(text) = &settings.limit.sample else { return Ok(None) };
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    let share = share.ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    let Some(share) = share else { return bad(FIELD, format!("`{text}` is no share of the pages; give 1% or 0.01")) };
+    let neighbours = settings.machine.read_ahead.is_some_and(|pages| pages > 0);
+    refuse(&[
+        (FIELD, front_end.is_some(), "leaves out pages, and a front end needs every reference; leave one of them out"),
+        (FIELD, neighbours, "leaves out neighbours, which machine.read_ahead reads; leave one of them out"),
+        (FIELD, settings.swap != settings::Swap::default(), "estimates misses, not a swap area; leave one of them out"),
+        (FIELD, trace.window.is_some(), "is for a trace with every reference, not for one through a window"),
+    ])?;
+    Ok(Some(Sample::new(share)))
 }
 
 fn idle(settings: &Settings, front_end: Option<&FrontEnd>) -> Result<IdlePrices, ExperimentError> {

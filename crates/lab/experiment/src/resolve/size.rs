@@ -14,7 +14,7 @@ const PAGES_MAX: u64 = 1 << 26;
 pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_>) -> Result<u64, ExperimentError> {
     let pages = match text.strip_suffix('%').map(str::parse::<f64>) {
         Some(Ok(percent)) if percent > 0.0 && percent <= 1000.0 => {
-            ((touched(front)? as f64 * percent / 100.0).round() as u64).max(1)
+            ((all(front, touched(front)?) as f64 * percent / 100.0).round() as u64).max(1)
         }
         Some(_) => {
             let reason = format!("`{text}` cannot be read; give a size such as 64KiB, or 1% to 1000% of the footprint");
@@ -54,6 +54,11 @@ pub(super) fn frames(settings: &Settings, front: &FrontKey, touched: Pages<'_>) 
         (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 64KiB or 50%, or --frames N"),
     };
     Ok(frames as usize)
+}
+
+/// All pages, from those of a sample.
+pub(crate) fn all(front: &FrontKey, pages: usize) -> usize {
+    front.sample.map_or(pages, |sample| (pages as f64 / sample.share()).round() as usize)
 }
 
 pub(super) fn bytes(pages: u64, front: &FrontKey) -> Bytes {

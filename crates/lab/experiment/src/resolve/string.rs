@@ -2,6 +2,7 @@
 
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::{Bytes, Caps, Ps};
+use coldframe_drivers::front_end::Sample;
 use coldframe_drivers::oracle::{self, OracleSpec};
 use coldframe_lane::{CollectTimes, DeviceTimes, LaneConfig};
 use coldframe_sheet::quantity::{show_bytes, show_time};
@@ -35,6 +36,8 @@ pub struct Plan {
     pub frames: usize,
     pub sheet: Sheet,
     pub device: String,
+    /// Whether a device's times say something: somebody named one, or the references are a program's.
+    pub priced: bool,
     pub memory: Option<MemoryPrices>,
     /// The most pages of a sequential stream that are read ahead.
     pub read_ahead: u32,
@@ -58,6 +61,21 @@ impl Plan {
         }
     }
 
+    /// Frames of the simulator: of a sample as many fewer.
+    pub fn simulated(&self) -> usize {
+        self.front.sample.map_or(self.frames, |sample| sample.frames(self.frames))
+    }
+
+    /// The same for a part of its sample.
+    pub(crate) fn part(&self, sample: Sample) -> Plan {
+        let mut plan = Plan { front: FrontKey { sample: Some(sample), ..self.front.clone() }, ..self.clone() };
+        let frames = plan.simulated();
+        if let Engine::Lane(lane) = &mut plan.engine {
+            lane.frames = frames;
+        }
+        plan
+    }
+
     /// Every setting in force, in the form of `-c`.
     pub fn shown(&self) -> InForce {
         let shown = Settings {
@@ -68,7 +86,11 @@ impl Plan {
             stream: Some(self.front.stream.name().into()),
             main_memory: self.memory.as_ref().map(|memory| memory.ram.clone()),
             front_end: front::shown(&self.front),
-            limit: Limit { skip: Some(self.front.skip), accesses: self.front.accesses },
+            limit: Limit {
+                skip: Some(self.front.skip),
+                accesses: self.front.accesses,
+                sample: self.front.sample.map(|sample| sample.share().to_string()),
+            },
             swap: self.area.as_ref().map(|area| area.settings.clone()).unwrap_or_default(),
             ..Settings::default()
         };
@@ -76,7 +98,7 @@ impl Plan {
         let times = self.memory.as_ref().map(|memory| &memory.times);
         let shown = Settings {
             handler: Some(lane.handler.name.into()),
-            device: Some(self.device.clone()),
+            device: self.priced.then(|| self.device.clone()),
             machine: Machine {
                 reference_bit: Some(lane.caps.reference_bit),
                 dirty_bit: Some(lane.caps.dirty_bit),
@@ -86,7 +108,7 @@ impl Plan {
                 ..Machine::default()
             },
             time: Time {
-                program: lane.device.program.map(show_time),
+                program: lane.device.program.filter(|_| self.priced).map(show_time),
                 main_read: times.map(|times| show_time(times.main_read)),
                 xip_read: times.map(|times| show_time(times.xip_read)),
             },
@@ -106,6 +128,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     let page = super::page(settings, defaults)?;
     let mut front = front::front_key(settings, defaults, trace, page)?;
     let frames = size::frames(settings, &front, touched)?;
+    let simulated = simulated(&front, frames)?;
     let policy = text(&settings.policy, defaults.map(|d| d.policy), "clock");
     let handler =
         names::handler(&text(&settings.handler, defaults.map(|d| d.handler), handler::parallel::HANDLER.name))?;
@@ -135,15 +158,15 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         direct_read: false,
         places: false,
     };
-    let evict_batch = evict_batch(settings, frames)?;
+    let evict_batch = evict_batch(settings, simulated)?;
     let (mut engine, policy) = match oracle::find(plain) {
         Some(spec) if plain == policy => (Engine::Oracle(spec), policy),
         Some(_) => return Err(ExperimentError::setting("policy", format!("oracle `{plain}` has no parameters"))),
         None => {
             let policy = names::policy(&policy)?;
-            policy.build(frames, frames.max(1))?;
+            policy.build(simulated, simulated.max(1))?;
             let (text, failures) = (policy.to_string(), failures(settings)?);
-            let lane = LaneConfig::new(policy, handler, frames, prices, times);
+            let lane = LaneConfig::new(policy, handler, simulated, prices, times);
             let lane = LaneConfig { evict_batch, caps, failures, ..lane };
             (Engine::Lane(Box::new(lane)), text)
         }
@@ -157,7 +180,33 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         lane.area = Some((area.areas.clone(), area.collect));
     }
     let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
-    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area })
+    let priced = front.sample.is_none() && (trace.fidelity.of_a_program() || names_device(settings));
+    let why = "prices a device, and there is none; give device, and all references";
+    refuse(&[("time.program", !priced && settings.time.program.is_some(), why)])?;
+    Ok(Plan { system, front, engine, policy, frames, sheet, device, priced, memory, read_ahead, area })
+}
+
+/// The least frames of a part of a sample.
+const PART_LEAST: usize = 4;
+
+/// Frames of the simulator; refuses a sample that is too small for this memory.
+fn simulated(front: &FrontKey, frames: usize) -> Result<usize, ExperimentError> {
+    let Some(sample) = front.sample else { return Ok(frames) };
+    let (simulated, least) = (sample.frames(frames), PART_LEAST * Sample::PARTS as usize);
+    if simulated < least {
+        let percent = 100.0 * least as f64 / frames as f64;
+        let reason = match percent > 100.0 {
+            true => format!("is not for so small a memory as {frames} frames; leave it out"),
+            false => format!("leaves {simulated} of {frames} frames, too few; give {percent:.2}% or more"),
+        };
+        return Err(ExperimentError::setting("limit.sample", reason));
+    }
+    Ok(simulated)
+}
+
+/// Whether somebody named a device: by itself, as a swap area, or by a system.
+pub(crate) fn names_device(settings: &Settings) -> bool {
+    settings.device.is_some() || settings.system.is_some() || settings.swap.backing.is_some()
 }
 
 /// Prices of accesses to memory. The clock of the front end uses them, too.

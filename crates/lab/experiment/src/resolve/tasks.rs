@@ -281,6 +281,7 @@ fn one_string_only(s: &Settings) -> Result<(), ExperimentError> {
             s.machine.read_ahead.is_some_and(|pages| pages > 0),
             "follows streams of one string of references; leave it out",
         ),
+        ("limit.sample", s.limit.sample.is_some(), "estimates misses of one string of references; leave it out"),
         ("limit.accesses", s.limit.accesses.is_some(), "counts accesses of one string of references; leave it out"),
     ])
 }

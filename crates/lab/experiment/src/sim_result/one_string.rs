@@ -26,15 +26,15 @@ section! {
         /// The swap area, if it is a log.
         #[serde(skip_serializing_if = "Option::is_none")]
         swap: Option<SwapArea> = run.lane().and_then(|lane| lane.swap.as_ref()).map(SwapArea::new);
-        /// Times, in picoseconds.
+        /// Times, in picoseconds; requests have none without a named device.
         #[serde(skip_serializing_if = "Option::is_none")]
-        time_ps: Option<Times> = run.lane().map(|lane| Times::new(run, lane));
+        time_ps: Option<Times> = run.timed().map(|lane| Times::new(run, lane));
         /// Latencies of faults.
         #[serde(skip_serializing_if = "Option::is_none")]
-        fault_latency_ps: Option<FaultLatencies> = run.lane().map(FaultLatencies::new);
+        fault_latency_ps: Option<FaultLatencies> = run.timed().map(FaultLatencies::new);
         /// Notes on the numbers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        notes: Vec<String> = run.lane().map(|lane| notes(run, lane)).unwrap_or_default();
+        notes: Vec<String> = run.lane().map_or_else(|| run.estimated().into_iter().collect(), |lane| notes(run, lane));
         /// The simulator's own time.
         host: Host = Host::new(run);
     }
@@ -58,10 +58,10 @@ pub struct Counts {
     /// Faults on pages that had to be loaded; `None` if only two bounds are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults: Option<u64>,
-    /// The lower bound.
+    /// The lower bound; of an estimate from a sample, the lower end of the range that has the number with 95 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_min: Option<u64>,
-    /// The upper bound.
+    /// The upper bound, or end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_max: Option<u64>,
     /// Faults on pages never touched before.
@@ -277,6 +277,11 @@ impl From<&RunResult> for Counts {
             tlb_misses: (run.has_icache && !run.has_dcache).then_some(f.tlb_misses),
             ..Counts::default()
         };
+        if run.sample.is_some() {
+            let (low, high) = run.certainty.range(run.true_faults());
+            let true_faults = Some(run.true_faults());
+            return Counts { true_faults, true_faults_min: Some(low), true_faults_max: Some(high), ..counts };
+        }
         match &run.simulated {
             Simulated::Oracle(simulated) => counts.of_oracle(simulated, run.certainty),
             Simulated::Lane(lane) => counts.of_lane(lane, run.accesses()),
@@ -288,7 +293,7 @@ impl Counts {
     fn of_oracle(self, simulated: &OracleCounts, certainty: Certainty) -> Counts {
         let (true_faults, cold_faults) = (Some(simulated.true_faults), Some(simulated.cold_faults));
         match certainty {
-            Certainty::Exact => {
+            Certainty::Exact | Certainty::Estimate { .. } => {
                 let (evictions, dirty_evictions) = (Some(simulated.evictions), Some(simulated.dirty_evictions));
                 Counts { true_faults, cold_faults, evictions, dirty_evictions, ..self }
             }
@@ -365,10 +370,10 @@ fn notes(run: &RunResult, lane: &LaneResult) -> Vec<String> {
     let energy = energy.map(|lacks| format!("energy is left out: {lacks}"));
     let halted = lane.halted.map(|at| {
         format!(
-            "the device failed three times in a row, a page was lost and the program was stopped after {}; \
-                 counts are those until then",
-            show_time(at)
+            "the device failed three times in a row, a page was lost and the program was stopped{}; counts are those \
+             until then",
+            if run.priced { format!(" after {}", show_time(at)) } else { String::new() }
         )
     });
-    lane.writes_unpriced.then(|| writes.to_string()).into_iter().chain(energy).chain(halted).collect()
+    (run.priced && lane.writes_unpriced).then(|| writes.to_string()).into_iter().chain(energy).chain(halted).collect()
 }

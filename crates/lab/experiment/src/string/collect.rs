@@ -4,7 +4,7 @@ use coldframe_core::{Bytes, Pj};
 use coldframe_sheet::flash::{self, Moved};
 
 use super::share::Share;
-use crate::resolve::Plan;
+use crate::resolve::{size, Plan};
 use crate::result::{Certainty, RunResult, Simulated};
 use crate::traced::Trace;
 
@@ -21,10 +21,11 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace) -> Ve
     let result = |plan: &Plan, simulated: Option<(Simulated, Certainty)>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         let (simulated, certainty) = simulated.expect("each plan has been run");
-        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &simulated) };
+        let device_energy =
+            if plan.memory.is_some() || !plan.priced { Vec::new() } else { device_energy(plan, &simulated) };
         RunResult {
             trace: facts.clone(),
-            pages: share.run.pages_touched(),
+            pages: size::all(&plan.front, share.run.pages_touched()),
             policy: plan.lane().map_or_else(|| plan.policy.clone(), |lane| lane.policy.short()),
             handler: plan.lane().map(|lane| lane.handler.name.into()).unwrap_or_default(),
             config: plan.shown(),
@@ -34,10 +35,12 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace) -> Ve
             has_icache: plan.front.front_end.is_some(),
             has_dcache: plan.front.has_data_cache(),
             idle: share.run.idle(),
+            priced: plan.priced,
             prices: plan.lane().map(|lane| lane.prices),
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
             simulated,
+            sample: plan.front.sample.map(|sample| sample.share()),
             certainty,
             device_energy,
             host_seconds: 0.0,

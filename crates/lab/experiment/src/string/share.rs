@@ -57,7 +57,7 @@ pub(super) fn shares(
             lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
-            let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
+            let frames: Vec<usize> = members.iter().map(|i| plans[*i].simulated()).collect();
             share.run.add_oracle((spec.build)(&frames));
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::front_end::instruction::Reading;
 use coldframe_drivers::front_end::plain::Plain;
-use coldframe_drivers::front_end::{self, Spaces, Stream};
+use coldframe_drivers::front_end::{self, Sample, Spaces, Stream};
 use coldframe_drivers::run::IdlePrices;
 use coldframe_store::Provenance;
 
@@ -78,6 +78,8 @@ pub struct FrontKey {
     /// Demand-paged ranges; `None`: all.
     pub paged: Option<Vec<(u64, u64)>>,
     pub skip: u64,
+    /// The sample of the pages; `None`: all.
+    pub sample: Option<Sample>,
     /// Accesses after which to stop.
     pub accesses: Option<u64>,
     /// Prices outside of faults.
@@ -88,7 +90,10 @@ impl FrontKey {
     pub fn build(&self, trace: &Provenance) -> Box<dyn front_end::FrontEnd> {
         match self.front_end {
             Some(front_end) => (front_end.build)(self, spaces(trace)),
-            None => Box::new(Plain::new(self.stream, self.page_shift, spaces(trace), self.accesses)),
+            None => {
+                let plain = Plain::new(self.stream, self.page_shift, spaces(trace), self.accesses);
+                Box::new(plain.sampled(self.sample))
+            }
         }
     }
 

@@ -86,7 +86,7 @@ impl Program {
     ) -> Result<Program, ExperimentError> {
         let working_set = known_working_set.map_or_else(|| working_set(path), Ok)?;
         let upto = |accesses| {
-            let limit = Limit { skip: None, accesses: Some(accesses) };
+            let limit = Limit { accesses: Some(accesses), ..Limit::default() };
             let all = TENTHS.flat_map(|t| pair(frames(working_set, t)));
             let all: Vec<_> = all.map(|one| Settings { limit: limit.clone(), ..one }).collect();
             let mut results = string::run(path, &all, &mut |_| {})?.into_iter();
@@ -139,7 +139,7 @@ fn settings(handler: &str, frames: u64) -> Settings {
         system: Some("ddb".into()),
         handler: Some(handler.into()),
         frames: Some(frames),
-        limit: Limit { skip: None, accesses: Some(ACCESSES) },
+        limit: Limit { accesses: Some(ACCESSES), ..Limit::default() },
         ..Settings::default()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Time within an event is the event's plus the price of each stage since, as the lane's own clock has it.
 
-use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
+use coldframe_core::{Access, Command, Event, PageId, Place, Ps, SlotId, Stage};
 use coldframe_journal::Entry;
 use coldframe_lane::LaneConfig;
 use coldframe_sheet::quantity::fine_time;
@@ -23,6 +23,14 @@ pub struct Busy {
 /// The events so far.
 pub struct Story {
     prices: StagePrices,
+    /// Whether times are shown, and the stages that take them.
+    priced: bool,
+    /// By page of several tasks: its number in the lesson.
+    names: Vec<u32>,
+    /// The slots of a log by block: a page, or `None` for one that has moved on; empty: it is erased.
+    log: Vec<Vec<Option<u32>>>,
+    /// Slots of a block of the log, and the first slot that is the log's.
+    block: (usize, usize),
     /// Time of the last event; the journal counts from it.
     event: u64,
     now: Ps,
@@ -35,20 +43,71 @@ pub struct Story {
 }
 
 impl Story {
+    /// An empty story of several tasks, whose pages have these numbers in the order of their first touch.
+    pub fn of_tasks(references: impl Iterator<Item = u32>) -> Story {
+        let mut names = Vec::new();
+        references.for_each(|page| {
+            if !names.contains(&page) {
+                names.push(page)
+            }
+        });
+        let mut story = Story::empty(StagePrices::uniform(Ps::ZERO), names.len(), 16);
+        story.names = names;
+        story
+    }
+
     /// An empty story, for a lane of this configuration.
-    pub fn new(config: &LaneConfig) -> Story {
-        let buffers = config.caps.buffers as usize;
+    pub fn new(config: &LaneConfig, pages: usize, priced: bool) -> Story {
+        let mut story = Story::empty(config.prices, config.frames, config.caps.buffers as usize);
+        if let Some((areas, _)) = &config.area {
+            let blocks = areas.areas.iter().map(|area| area.blocks as usize).sum();
+            (story.log, story.block) = (vec![Vec::new(); blocks], (areas.slots_per_block as usize, pages));
+        }
+        story.priced = priced;
+        story
+    }
+
+    fn empty(prices: StagePrices, frames: usize, buffers: usize) -> Story {
         Story {
-            prices: config.prices,
+            prices,
+            priced: false,
+            names: Vec::new(),
+            log: Vec::new(),
+            block: (1, 0),
             event: 0,
             now: Ps::ZERO,
             began: Ps::ZERO,
-            frames: vec![None; config.frames],
+            frames: vec![None; frames],
             buffers: vec![None; buffers],
             held: vec![false; buffers],
             done: Vec::new(),
             emptied: None,
         }
+    }
+
+    /// The number of a page in the lesson.
+    pub fn name(&self, page: PageId) -> u32 {
+        self.names.get(page.index()).copied().unwrap_or(page.0)
+    }
+
+    /// The blocks of the log, slot by slot.
+    pub fn log(&self) -> Vec<Vec<String>> {
+        let slot = |block: &Vec<Option<u32>>, i: usize| match block.get(i) {
+            None => "-".into(),
+            Some(page) => page.map_or_else(|| "x".into(), |page| page.to_string()),
+        };
+        self.log.iter().map(|block| (0..self.block.0).map(|i| slot(block, i)).collect()).collect()
+    }
+
+    /// A page is in a slot of the log now, and nowhere else in it; its block.
+    fn logged(&mut self, page: PageId, slot: SlotId) -> Option<usize> {
+        let at = slot.index().checked_sub(self.block.1)?;
+        let block = at / self.block.0;
+        self.log.iter_mut().flatten().filter(|other| **other == Some(page.0)).for_each(|other| *other = None);
+        let slots = self.log.get_mut(block)?;
+        slots.resize(at % self.block.0, None);
+        slots.push(Some(page.0));
+        Some(block)
     }
 
     /// The time from which a journal's next part continues.
@@ -91,12 +150,12 @@ impl Story {
             Entry::Event { now, event } => self.event(*now, event),
             Entry::Command(command) => self.command(command),
             Entry::Referenced { page, value: true, .. } => {
-                Some(format!("page {}: its bit is set, it loses it and stays", page.0))
+                Some(format!("page {}: its bit is set, it loses it and stays", self.name(*page)))
             }
             Entry::Referenced { page, value: false, .. } => {
-                Some(format!("page {}: its bit is clear, it leaves", page.0))
+                Some(format!("page {}: its bit is clear, it leaves", self.name(*page)))
             }
-            Entry::Dirty { page, value: true } => Some(format!("page {} is dirty", page.0)),
+            Entry::Dirty { page, value: true } => Some(format!("page {} is dirty", self.name(*page))),
             Entry::Dirty { .. } | Entry::Filled { .. } | Entry::Thread { .. } | Entry::Out { .. } => None,
         }
     }
@@ -105,14 +164,27 @@ impl Story {
         let before = std::mem::replace(&mut self.now, Ps(now));
         self.event = now;
         match event {
-            Event::Fault { page, access, .. } => {
+            Event::Fault { task, page, access } => {
                 self.began = Ps(now);
                 let verb = if *access == Access::Write { "written" } else { "read" };
-                Some(format!("page {} is {verb} and is not mapped: fault", page.0))
+                let of = (!self.names.is_empty()).then(|| format!(" by task {}", (b'A' + task.0 as u8) as char));
+                let of = of.unwrap_or_default();
+                Some(format!("page {} is {verb}{of} and is not mapped: fault", self.name(*page)))
+            }
+            Event::WillNeed { page } => {
+                Some(format!("page {} is on the list of the task that runs next", self.name(*page)))
+            }
+            Event::Slice => Some("another task runs".into()),
+            Event::Foreground { task } => Some(format!("task {} is in the foreground", (b'A' + task.0 as u8) as char)),
+            Event::ReadOften { page } => {
+                Some(format!("page {} was read in place so often that a copy pays", self.name(*page)))
             }
             Event::Loaded { .. } => {
                 let loading = self.buffers.iter_mut().flatten().find(|busy| busy.loaded == Ps::ZERO)?;
                 loading.loaded = Ps(now);
+                if !self.priced {
+                    return None;
+                }
                 // The stage's time is the part of the load during which no other stage runs.
                 let (load, wait) = (Ps(now) - loading.loading, Ps(now) - before.max(self.began));
                 Some(format!(
@@ -121,7 +193,7 @@ impl Story {
                     fine_time(load)
                 ))
             }
-            Event::Written { page } => Some(format!("page {} is safe on the device", page.0)),
+            Event::Written { page } if self.priced => Some(format!("page {} is safe on the device", page.0)),
             _ => None,
         }
     }
@@ -132,7 +204,7 @@ impl Story {
                 let price = self.prices.of(stage, &work);
                 self.now += price;
                 // Its time is the wait for the device, reported when the wait ends.
-                if stage == Stage::LoadStopover && price == Ps::ZERO {
+                if !self.priced || stage == Stage::LoadStopover && price == Ps::ZERO {
                     return None;
                 }
                 let walk = match work.walk.0 {
@@ -146,14 +218,31 @@ impl Story {
                 let (loading, zero) = (self.now, Ps::ZERO);
                 let buffer = into.index();
                 self.buffers[buffer] = Some(Busy { buffer, page: page.0, loading, loaded: zero, moved: zero });
-                Some(format!("the device begins to load page {} into buffer {buffer}", page.0))
+                match self.priced {
+                    true => Some(format!("the device begins to load page {} into buffer {buffer}", page.0)),
+                    false if self.names.is_empty() => None,
+                    false => Some(format!("the device begins to load page {}", self.name(page))),
+                }
             }
             Command::Move { page, from, to } => {
                 self.frames[to.index()] = Some(page.0);
                 self.held[from.index()] = false;
                 let busy = self.buffers[from.index()].take();
                 self.done.extend(busy.map(|busy| Busy { moved: self.now, ..busy }));
-                Some(format!("page {} moves from buffer {} to frame {}", page.0, from.index(), to.index()))
+                self.priced
+                    .then(|| format!("page {} moves from buffer {} to frame {}", page.0, from.index(), to.index()))
+            }
+            Command::Write { page, to, .. } if !self.priced => {
+                let block = self.logged(page, to).map(|block| format!(" to the log, in block {block}"));
+                Some(format!("page {} is written{}", self.name(page), block.unwrap_or_default()))
+            }
+            Command::CopySlot { page, to, .. } => {
+                let block = self.logged(page, to)?;
+                Some(format!("the collector copies page {} to block {block}", page.0))
+            }
+            Command::EraseBlock { block } => {
+                self.log.get_mut(block.index())?.clear();
+                Some(format!("block {} is erased", block.0))
             }
             Command::Write { page, .. } => {
                 // The processor brings the bytes over the bus.
@@ -167,17 +256,27 @@ impl Story {
             Command::Evict { page, from } => {
                 self.frames[from.index()] = None;
                 self.emptied = Some(from.index());
-                Some(format!("page {} leaves frame {}", page.0, from.index()))
+                match self.names.is_empty() {
+                    true => Some(format!("page {} leaves frame {}", page.0, from.index())),
+                    false => Some(format!("page {} leaves RAM", self.name(page))),
+                }
             }
             Command::Map { page, place: Place::Buffer(buffer), .. } => {
                 self.held[buffer.index()] = true;
                 Some(format!("page {} is mapped in buffer {}, to be read in place", page.0, buffer.index()))
             }
             Command::Map { page, place: Place::Frame(frame), .. } => {
-                Some(format!("page {} is mapped in frame {}", page.0, frame.index()))
+                self.frames[frame.index()] = Some(page.0);
+                match self.names.is_empty() {
+                    true => Some(format!("page {} is mapped in frame {}", page.0, frame.index())),
+                    false => Some(format!("page {} is in RAM", self.name(page))),
+                }
+            }
+            Command::Map { page, place: Place::Slot(_), .. } => {
+                Some(format!("page {} is read where it is, on the device: no frame, no copy", self.name(page)))
             }
             Command::Resume { .. } => {
-                Some(format!("the program goes on, {} after its fault", fine_time(self.latency())))
+                self.priced.then(|| format!("the program goes on, {} after its fault", fine_time(self.latency())))
             }
             _ => None,
         }

@@ -10,23 +10,42 @@ const WIDTH: usize = 72;
 /// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
     format!(
-        "{}\n{}\n(after {})\n\nIn a frame: page, * its reference bit, w dirty; > the hand.\n",
-        lesson.title, lesson.about, lesson.source
+        "{}\n{}\n(after {})\n{}",
+        lesson.title,
+        lesson.about,
+        lesson.source,
+        if lesson.is_of_tasks() { "" } else { "\nIn a frame: page, * its reference bit, w dirty; > the hand.\n" }
     )
 }
 
 /// The text before a setup's steps.
 pub fn setup(played: &Played) -> String {
     let s = played.setup;
-    format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
+    match played.priced {
+        true => {
+            format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
+        }
+        false if s.sets.is_empty() => format!("\n=== {}, {} frames ===\n", s.policy, s.frames),
+        false => format!("\n=== {} frames, {} ===\n", s.frames, s.sets.join(", ")),
+    }
 }
 
 pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
-    let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", fine_time(latency)));
+    let result = match step.fault {
+        Some(latency) => format!("fault, {}", fine_time(latency)),
+        None if step.hit => "hit".into(),
+        None => "fault".into(),
+    };
     let mut out = format!("\n{number:>3}. {verb} page {}: {result}\n", step.page);
     step.lines.iter().for_each(|line| out += &format!("       {line}\n"));
-    out += &format!("     frames {}\n", frames(step));
+    if !step.frames.is_empty() {
+        out += &format!("     frames {}\n", frames(step));
+    }
+    if !step.log.is_empty() {
+        let blocks: Vec<String> = step.log.iter().map(|block| block.join(" ")).collect();
+        out += &format!("     blocks |{}|\n", blocks.join("|"));
+    }
     if step.buffers.iter().any(Option::is_some) {
         let shown = |page: &Option<u32>| page.map_or_else(|| "-".into(), |page| page.to_string());
         out += &format!("     buffers {}\n", step.buffers.iter().map(shown).collect::<Vec<_>>().join(" "));

@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
     summary: "blkparse text of a block trace; the requests issued to the device (action D)",
     example: "blkparse:sda.txt  (blktrace -d /dev/sda -o - | blkparse -i - > sda.txt)",
     fidelity: Fidelity::BlockOnly,
-    skips: "actions other than D, flushes, discards, messages, the summary",
+    skips: "actions other than D (issued to the device), flushes, discards, messages, the summary",
     takes: &[],
     guess: Some(|head| text::looks_like(Blkparse::default(), head)),
     open: text::open::<Blkparse>,

@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
     name: "oracleGeneral",
     summary: "libCacheSim oracleGeneral, 24-byte records; needs --unit address=...",
     example: "oracleGeneral:w105.oracleGeneral.bin.zst  (with --unit address=4KiB --number-objects)",
-    fidelity: Fidelity::PageReferences,
+    fidelity: Fidelity::KeyRequests,
     skips: "nothing",
     takes: &[UNIT_ADDRESS, NUMBER_OBJECTS],
     guess: None,

@@ -8,6 +8,7 @@ use coldframe_sheet::quantity::{self, human_count};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -55,6 +56,9 @@ pub struct Converted<'a> {
 impl Verb<Failure> for Args {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
         let page = quantity::bytes(&self.page).map_err(|e| Failure::usage(format!("--page {}: {e}", self.page)))?;
+        let name = self.output.display().to_string();
+        let forms: &[&str] = if self.to == "swap" { &["csv"] } else { &["bin", "oracleGeneral"] };
+        suffix::one_of(&name, forms).map_err(|why| Failure::usage(format!("-o {name}: {why}")))?;
         let requests = export(&self.trace, &self.to, &self.output, page.0)?;
         let words = || format!("{}: {} requests as {}\n", self.output.display(), human_count(requests), self.to);
         let made = Converted { path: &self.output, format: &self.to, page_bytes: page.0, requests };

@@ -7,6 +7,7 @@ use coldframe_formats::cut;
 use coldframe_sheet::quantity::{self, human_count};
 use coldframe_store::Part;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub struct Args {
     /// The trace.
     trace: PathBuf,
     /// The trace to write.
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: PathBuf,
     /// Rows to leave out at the start.
     #[arg(long, default_value_t = 0)]

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_plots::trace_map::{summary, terminal};
-use coldframe_show::html::heat::picture;
+use coldframe_show::html::heat::picture as drawn;
 use coldframe_store::heat::{heat, Heat};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::picture;
 
 /// Draw which memory a trace touches, and when, with its phases.
 #[derive(clap::Args)]
@@ -27,8 +29,8 @@ that column were not in the column before.")]
 pub struct Args {
     /// The trace.
     trace: PathBuf,
-    /// The picture to write (SVG). Without it, the map is drawn in the terminal.
-    #[arg(short)]
+    /// The picture to write; its suffix, svg or png, says the form. Without it, the map is drawn in the terminal.
+    #[arg(short, value_parser = suffix::picture)]
     output: Option<PathBuf>,
     /// Columns of the map [default: as many as fit, in a picture 240].
     #[arg(long)]
@@ -59,11 +61,7 @@ impl Verb<Failure> for Args {
             if self.output.is_some() { (240, 120) } else { (output::width().min(WIDEST) - LABEL, 24) };
         let heat = heat(&self.trace, self.rows.unwrap_or(rows), self.columns.unwrap_or(columns))?;
         if let Some(path) = &self.output {
-            let write = std::fs::write(path, picture(&heat));
-            write.map_err(|e| Failure::Other {
-                message: format!("{}: cannot be written: {e}", path.display()),
-                code: 5,
-            })?;
+            picture::write(path, &drawn(&heat))?;
         }
         let text = match (self.format.as_str(), &self.output) {
             ("json", _) => output::json(&HeatMap { trace: &self.trace, heat: &heat }),

@@ -9,6 +9,7 @@ use coldframe_store::{Reader, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub struct Args {
     /// where that is safe.
     spec: String,
     /// The trace to write [default: PATH with the suffix .parquet].
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: Option<PathBuf>,
     /// Meaning of the columns (csv, tsv, blanks), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]

@@ -9,6 +9,7 @@ use coldframe_store::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     /// The trace to write.
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: PathBuf,
     /// How to print the counts.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
@@ -60,7 +61,7 @@ pub struct MixArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "rounds")]
     visit: String,
     /// The trace to write.
-    #[arg(short)]
+    #[arg(short, value_parser = suffix::trace)]
     output: PathBuf,
     /// How to print the counts.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]

@@ -12,6 +12,8 @@ mod papers;
 mod parity;
 mod refusals;
 mod report;
+mod requests;
 mod run;
+mod tables;
 mod traces;
 mod window;

@@ -1,5 +1,6 @@
 //! The answer of `advise`: the number first, then its price, the curve, what costs most, and how sure.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use coldframe_answer::THRASHES;
@@ -8,7 +9,7 @@ use coldframe_search::json::{Answer, Curve, Priced};
 use coldframe_search::Region;
 use coldframe_show::html::chart::{charts, Chart, Line, Mark, Point};
 use coldframe_show::html::words::{count, figure, folded, list, note, size, table, text, time as shown, Row, Unit};
-use coldframe_show::plot::escape;
+use coldframe_show::plot::{escape, COLOURS};
 
 /// The answer in a sentence, its chart, and its price.
 pub fn answer(advice: &Answer) -> String {
@@ -166,31 +167,75 @@ pub fn tried(advice: &Answer) -> String {
     if !chart.says_something() {
         return String::new();
     }
-    let bound = chart.lines.iter().any(|line| line.mark == Mark::Bound);
-    let label = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
-    folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &label } else { "" }))
+    let mut label = String::new();
+    if chart.lines.iter().any(|line| line.mark == Mark::Bound) {
+        label += &note("OPT, which knows the future, where the bound needed it: no policy misses less.");
+    }
+    if advice.curves.iter().any(|curve| chart.lines.iter().all(|line| line.name != curve.policy)) {
+        label += &note("Policies with more misses than these are in the JSON alone.");
+    }
+    folded("Misses of every policy that was tried", &(charts(&[chart]) + &label))
 }
 
-/// The misses of all that was tried, the fewest of each policy at each size.
+/// The misses of all that was tried: of each policy the fewest at each size, whatever its handler and read-ahead. Those
+/// with most misses are left out if there are more than colours.
 fn searched(advice: &Answer) -> Chart<'static> {
     let references = (advice.trace.references.unwrap_or(0) as f64).max(1.0);
-    let line = |curve: &Curve| {
-        let mark = if curve.policy == "opt" { Mark::Bound } else { Mark::Line };
-        let point = |(ram, faults, _): &(u64, u64, Option<f64>)| {
-            let label = format!("{}, {}: {} true faults", curve.policy, size(*ram), count(*faults));
+    let line = |(name, faults): &(String, BTreeMap<u64, u64>)| {
+        let mark = if name == OPT { Mark::Bound } else { Mark::Line };
+        let point = |(ram, faults): (&u64, &u64)| {
+            let label = format!("{name}, {}: {} true faults", size(*ram), count(*faults));
             Point { x: *ram as f64, y: *faults as f64 / references, span: None, path: String::new(), label }
         };
-        let mut points: Vec<Point> = curve.points.iter().map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
-        points.dedup_by(|next, first| next.x == first.x);
-        Line { name: curve.policy.clone(), points, mark }
+        Line { name: name.clone(), points: faults.iter().map(point).collect(), mark }
     };
-    let lines = advice.curves.iter().map(line).collect();
+    let lines = fewest(&advice.curves).iter().map(line).collect();
     let title = "Miss ratio of every policy that was tried";
     Chart { title, x: "RAM", unit: Unit::Number, lines, log_y: true, zone: None, advised: None }
+}
+
+const OPT: &str = "opt";
+
+/// By policy, the fewest misses at each size: the bound first, then those with fewest at their sizes.
+fn fewest(curves: &[Curve]) -> Vec<(String, BTreeMap<u64, u64>)> {
+    let mut policies: Vec<(String, BTreeMap<u64, u64>)> = Vec::new();
+    for curve in curves {
+        let place = policies.iter().position(|(name, _)| *name == curve.policy).unwrap_or_else(|| {
+            policies.push((curve.policy.clone(), BTreeMap::new()));
+            policies.len() - 1
+        });
+        for (ram, faults, _) in &curve.points {
+            policies[place].1.entry(*ram).and_modify(|least| *least = *faults.min(least)).or_insert(*faults);
+        }
+    }
+    let mean = |faults: &BTreeMap<u64, u64>| faults.values().sum::<u64>() / faults.len().max(1) as u64;
+    policies.sort_by_key(|(name, faults)| (name != OPT, mean(faults)));
+    policies.truncate(COLOURS.len());
+    policies
 }
 
 /// Both ends of a range; where it is not known, a dash.
 fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
     range.map_or_else(|| "-".into(), |r| format!("{} to {} {unit}", figure(r.low * scale), figure(r.high * scale)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_has_one_line_and_there_are_no_more_than_colours() {
+        let curve = |policy: &str, name: &str, faults: u64| Curve {
+            policy: policy.into(),
+            name: name.into(),
+            points: vec![(4096, faults, None), (8192, faults / 2, None)],
+        };
+        let mut curves = vec![curve("fifo", "fifo, parallel", 90), curve("fifo", "fifo, sequential, 16", 80)];
+        curves.extend((0..12).map(|i| curve(&format!("p{i}"), "", 100 + i)));
+        curves.push(curve("opt", "opt", 50));
+        let lines = fewest(&curves);
+        assert_eq!(lines.len(), COLOURS.len());
+        assert_eq!((lines[0].0.as_str(), lines[1].0.as_str(), lines[1].1[&4096]), ("opt", "fifo", 80));
+        assert!(lines.iter().all(|(name, _)| lines.iter().filter(|(other, _)| other == name).count() == 1));
+    }
 }

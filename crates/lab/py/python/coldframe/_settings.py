@@ -57,6 +57,8 @@ class Limit(TypedDict, total=False):
     """Trace rows skipped at the start. (rows; default: 0)"""
     accesses: int
     """Stop after this many memory accesses below the front end. (accesses; default: none)"""
+    sample: str
+    """The share of the pages that is simulated, chosen by a hash of each (SHARDS, FAST 2015): misses are estimates, each with its error. (part or %; default: all)"""
 
 
 class Swap(TypedDict, total=False):

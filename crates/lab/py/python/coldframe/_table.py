@@ -1,7 +1,8 @@
 """Results as a table of Arrow's, with a row for each configuration; pyarrow makes it.
 
 The columns are the same for every table, so files of several sweeps form one data set. A value that a result lacks (an oracle's times) is
-null. Times are in picoseconds, energies in picojoules, as in the JSON.
+null. Times are in picoseconds, energies in picojoules, as in the JSON. Requests for blocks and keys have no device and no time unless a
+device was named: then their tables have no such columns, either.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ _COUNTS = {
 }
 """Columns of whole numbers, by their place in a result."""
 
+_REQUESTS = ("block-only", "key-requests")
+"""The fidelities of traces that are no program's."""
+
 
 class Table:
     """The table; Arrow's libraries read it without a copy."""
@@ -69,8 +73,10 @@ class Table:
         except ImportError as error:
             raise MachineError("a table of results needs pyarrow; install coldframe[table]") from error
         found = [json.loads(text) for text in results]
-        columns = {name: pyarrow.array([_at(one, place) for one in found], pyarrow.string()) for name, place in _TEXTS.items()}
-        counts = {name: [_at(one, place) for one in found] for name, place in _COUNTS.items()}
+        priced = any(_at(one, "trace.fidelity") not in _REQUESTS or _at(one, "config.device") is not None for one in found)
+        texts, numbers = ({name: place for name, place in all.items() if priced or not _is_price(name)} for all in (_TEXTS, _COUNTS))
+        columns = {name: pyarrow.array([_at(one, place) for one in found], pyarrow.string()) for name, place in texts.items()}
+        counts = {name: [_at(one, place) for one in found] for name, place in numbers.items()}
         counts["page_bytes"] = [None if (page := _at(one, "config.page")) is None else _native.size(page) for one in found]
         counts["ram_bytes"] = [
             None if page is None or frames is None else page * frames
@@ -108,6 +114,11 @@ class Table:
         file = io.BytesIO()
         pyarrow.parquet.write_table(self._table, file, compression="zstd")
         return file.getvalue()
+
+
+def _is_price(name: str) -> bool:
+    """Whether a column is of a device."""
+    return name == "device" or name.endswith("_ps")
 
 
 def _at(result: dict[str, Any], place: str) -> Any:

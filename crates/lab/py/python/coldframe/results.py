@@ -187,10 +187,11 @@ class Results:
         return f"Results({len(self)} configurations{missing})"
 
     def _repr_html_(self) -> str:
-        headings = ["policy", "handler", "RAM", "frames", "true faults", "false faults", "p99 of a fault, us", "paging, us"]
+        headings = ["policy", "handler", "RAM", "frames", "true faults", "false faults"]
+        headings += ["p99 of a fault, us", "paging, us"] if (timed := any(result.get("time_ps") for result in self)) else []
         more = f"{len(self) - _SHOWN} more rows are not shown. " if len(self) > _SHOWN else ""
         missing = f"Interrupted: {len(self.missing)} configurations have no result." if self.missing else ""
-        return table(headings, [_row(result) for result in self[:_SHOWN]]) + (paragraph(more + missing) if more or missing else "")
+        return table(headings, [_row(result)[: 8 if timed else 6] for result in self[:_SHOWN]]) + (paragraph(more + missing) if more or missing else "")
 
 
 def _row(result: Result) -> list[object]:

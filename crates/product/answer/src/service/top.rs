@@ -48,7 +48,7 @@ impl Paged {
     /// Its counters now; `seconds`: since the look before.
     pub fn look(&self, seconds: Option<f64>) -> Top {
         let process = Process::of(self.pid);
-        let (program, user) = (printable(&line(&process.command_line())), process.owner());
+        let (program, user) = (printable(&line(program(&process.command_line()))), process.owner());
         Top { process: self.pid, program, user, seconds, now: self.stats.snapshot() }
     }
 
@@ -56,6 +56,13 @@ impl Paged {
     pub fn runs(&self) -> bool {
         Process::of(self.pid).exists()
     }
+}
+
+/// The program's own words. Where the pager cannot be looked at, the process is coldframe, which has them behind `--`.
+fn program(words: &[String]) -> &[String] {
+    let coldframe = words.first().is_some_and(|word| word.rsplit('/').next() == Some("coldframe"));
+    let start = words.iter().position(|word| word == "--").filter(|_| coldframe);
+    start.map_or(words, |start| &words[start + 1..])
 }
 
 /// All runs, or that of one process: a process of each, and its file.
@@ -77,5 +84,19 @@ fn pagers(only: Option<u32>) -> Result<Vec<(u32, PathBuf)>, AnswerError> {
     match found.is_empty() {
         true => Err(AnswerError::new(3, missing)),
         false => Ok(found.into_iter().map(|(_, pid, path)| (pid, path)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_run_has_the_name_of_its_program_and_not_of_coldframe() {
+        let shown = |text: &str| {
+            let words: Vec<String> = text.split(' ').map(String::from).collect();
+            super::program(&words).join(" ")
+        };
+        assert_eq!(shown("/usr/bin/coldframe run --ram 30MiB -- ./shop 9 -- x"), "./shop 9 -- x");
+        assert_eq!(shown("./shop -- 9"), "./shop -- 9");
+        assert_eq!(shown("coldframe top"), "coldframe top");
     }
 }

@@ -148,8 +148,8 @@ fn provide(folder: &Path) {
             for name in a b app other train firmware; do cp mine.parquet $name.parquet; done
             awk 'BEGIN {{ for (i = 0; i < 100000; i++) printf \" L %x,8\\n\", 65536 + i * 4104 % 1048576 }}' > trace.txt
             gzip trace.txt
-            coldframe-lab trace convert mine.parquet --to oracleGeneral -o cluster52.oracleGeneral.zst
-            cp cluster52.oracleGeneral.zst w1.bin.zst",
+            coldframe-lab trace convert mine.parquet --to oracleGeneral -o w1.bin
+            for name in w1.bin.zst cluster52.oracleGeneral.zst; do cp w1.bin $name; done",
             data.display()
         ),
     );

@@ -6,31 +6,31 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 10_800),
+    ("answer", 12_040),
     ("capi", 240),
-    ("cli", 1_160),
+    ("cli", 1_300),
     ("core", 5_260),
     ("journal", 780),
-    ("kernel", 2_400),
+    ("kernel", 2_580),
     ("lane", 1_590),
     ("live", 10_480),
     ("preload", 4_090),
     ("proc", 830),
     ("recording", 320),
-    ("sheet", 1_270),
-    ("show", 3_260),
-    ("store", 2_300),
-    ("terminal", 330),
-    ("drivers", 3_270),
-    ("experiment", 4_490),
-    ("figures", 3_070),
+    ("sheet", 1_290),
+    ("show", 3_600),
+    ("store", 2_310),
+    ("terminal", 360),
+    ("drivers", 3_310),
+    ("experiment", 4_640),
+    ("figures", 3_310),
     ("formats", 2_830),
-    ("lab-cli", 1_870),
-    ("plots", 1_250),
+    ("lab-cli", 1_900),
+    ("plots", 1_290),
     ("py", 410),
     ("qemu-plugin", 730),
     ("record", 1_150),
-    ("search", 1_430),
+    ("search", 1_540),
     ("fuzz", 230),
     ("model", 330),
     ("soak", 790),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 45_070), ("lab", 20_000, 20_640)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_920), ("lab", 20_000, 21_080)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
