@@ -117,6 +117,7 @@ pub fn exported(squeezed: &Squeezed) -> Exported {
 
 #[cfg(test)]
 mod tests {
+    use coldframe_answer::machine::killers::Killer;
     use coldframe_answer::service::squeeze::Cgroup;
 
     use super::*;
@@ -155,6 +156,14 @@ mod tests {
         assert!(text.contains("mem_limit: 220m, mem_reservation: 40m"), "{text}");
         assert!(text.contains("MemoryMax=220M MemoryHigh=40M"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let earlyoom = Killer {
+            name: "earlyoom",
+            present: true,
+            settings: vec![("/etc/default/earlyoom", "EARLYOOM_ARGS=\"-m 7 -s 9\"".into())],
+            reason: "in ordinary work 160 MiB of RAM is spare".into(),
+        };
+        let killed = words(&Squeezed { killers: vec![earlyoom], ..squeezed.clone() });
+        assert!(killed.contains("EARLYOOM_ARGS=\"-m 7 -s 9\"") && !text.contains("EARLYOOM"), "{killed}");
         let unknown = words(&Squeezed { peak_bytes: 0, ..squeezed });
         assert!(unknown.contains("limits: {memory: 66Mi}"), "{unknown}");
     }
