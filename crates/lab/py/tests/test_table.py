@@ -10,6 +10,7 @@ import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
+from conftest import Cli
 
 TRACE = "data/traces/cjpeg.parquet"
 
@@ -63,6 +64,19 @@ def test_parquet_is_the_table(results: coldframe.Results, tmp_path: Path) -> Non
     query = f"select policy, min(true_faults) as least from '{path}' group by policy order by least"
     assert duckdb.sql(query).fetchall()[0][0] == "opt", "no policy has fewer faults than OPT"
     assert [entry.name for entry in tmp_path.iterdir()] == ["results.parquet"], "no part is left"
+
+
+def test_requests_have_no_prices_unless_a_device_is_named(cli: Cli, tmp_path: Path) -> None:
+    disk, trace = tmp_path / "disk.csv", tmp_path / "disk.parquet"
+    disk.write_text("".join(f"{128166372003061629 + i * 1000},a,0,Read,{i * i % 97 * 4096},4096,9\n" for i in range(900)))
+    assert cli("trace", "import", f"msr:{disk}", "-o", str(trace)).returncode == 0
+    asked = {"policy": ["clock", "opt"], "frames": [10, 20]}
+    plain = coldframe.sweep(str(trace), asked)
+    assert not [name for name in plain.table.columns if name == "device" or name.endswith("_ps")]
+    assert "us</th>" not in plain._repr_html_() and "device" not in plain[0].text
+    named = coldframe.sweep(str(trace), {**asked, "device": "NAND01GW3B2B"})
+    assert {"device", "true_fault_p99_ps"} <= set(named.table.columns) and "us</th>" in named._repr_html_()
+    assert [one.true_faults for one in named] == [one.true_faults for one in plain]
 
 
 def test_no_results_are_a_table_without_rows() -> None:

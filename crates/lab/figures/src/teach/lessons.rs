@@ -211,6 +211,6 @@ const fn phone(sets: &'static [&'static str]) -> Setup {
     Setup { system: Some("drswap"), policy: "clock", handler: "sequential", frames: 4, sets }
 }
 
-/// Two turns of each task of 100 ms; a reference takes 0.1 us, and a step 5 ms.
-const TURNS: &str = "A1,2,3,4*50000x10 B5,6,7,8*50000x10";
+/// Three turns of each task of 100 ms; a reference takes 0.1 us, and a step 5 ms.
+const TURNS: &str = "A1w,2w,3w,4w*50000x15 B5w,6w,7w,8w*50000x15";
 const VISITS: &str = "A1w,2w,3w B4w,5w,6w A1,2,3w B4,5,6w";

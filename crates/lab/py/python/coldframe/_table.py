@@ -73,7 +73,7 @@ class Table:
         except ImportError as error:
             raise MachineError("a table of results needs pyarrow; install coldframe[table]") from error
         found = [json.loads(text) for text in results]
-        priced = any(_at(one, "trace.fidelity") not in _REQUESTS or _at(one, "config.device") is not None for one in found)
+        priced = not found or any(_at(one, "trace.fidelity") not in _REQUESTS or _at(one, "config.device") is not None for one in found)
         texts, numbers = ({name: place for name, place in all.items() if priced or not _is_price(name)} for all in (_TEXTS, _COUNTS))
         columns = {name: pyarrow.array([_at(one, place) for one in found], pyarrow.string()) for name, place in texts.items()}
         counts = {name: [_at(one, place) for one in found] for name, place in numbers.items()}
