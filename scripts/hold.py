@@ -100,9 +100,10 @@ def redis(way: str, folder: str):
     peer = connected(f"{folder}/s").makefile("rwb")
     chance = os.urandom(1 << 20)
     for item in range(ITEMS["redis"]):
-        # Half of a value is a repetition, so that it compresses about two to one, as heaps do.
-        half = chance[item * 641 % 1_000_000 :][:4000]
-        peer.write(b"*3\r\n$3\r\nSET\r\n$%d\r\n%d\r\n$8000\r\n%s%s\r\n" % (len(str(item)), item, half, half))
+        # Half of each 1,000 bytes is a repetition, so that a page compresses about two to one, as heaps do.
+        parts = (chance[(item * 641 + part * 997) % 1_000_000 :][:500] for part in range(8))
+        value = b"".join(part * 2 for part in parts)
+        peer.write(b"*3\r\n$3\r\nSET\r\n$%d\r\n%d\r\n$8000\r\n%s\r\n" % (len(str(item)), item, value))
         if item % 100 == 99:
             peer.flush()
             assert peer.read(500) == b"+OK\r\n" * 100
@@ -196,7 +197,8 @@ def nginx(way: str, folder: str):
     with open(f"{folder}/conf", "w") as file:
         file.write(
             f"daemon off; pid {folder}/pid; error_log {folder}/log; worker_processes 1; events {{}}\n"
-            f"http {{ access_log off; keepalive_requests 100000000; keepalive_timeout 1d; server {{ listen unix:{folder}/s; root {folder}/files; }} }}\n"
+            "http { access_log off; keepalive_requests 100000000; keepalive_timeout 1d; "
+            f"server {{ listen unix:{folder}/s; root {folder}/files; }} }}\n"
         )
     server = subprocess.Popen(["nginx", "-c", f"{folder}/conf", "-p", folder], stderr=subprocess.DEVNULL, preexec_fn=enter(way))
     peer = connected(f"{folder}/s").makefile("rwb")
@@ -266,8 +268,8 @@ def trial(kind: str, hours: int, hour: float, slower: float, say) -> dict:
         servers[way], requests[way] = SERVERS[kind](way, folders[way])
         say(f"{kind}: {way} is there, {time.clock_gettime(time.CLOCK_BOOTTIME):.0f} s")
     # The first copy pays for the program's file, which all share.
-    first = {way: charged(way) for way in WAYS}
-    say(f"{kind}: " + ", ".join(f"{way} {first[way] >> 20} MiB" for way in WAYS))
+    at_start = {way: charged(way) for way in WAYS}
+    say(f"{kind}: " + ", ".join(f"{way} {at_start[way] >> 20} MiB" for way in WAYS))
     latencies = f"{base}/latencies"
     open(latencies, "w").close()
     keepers = {}
@@ -331,7 +333,7 @@ def trial(kind: str, hours: int, hour: float, slower: float, say) -> dict:
     for way in WAYS:
         worst = max(percentile(one, 0.99) / percentile(of, 0.99) for one, of in zip(taken[way], taken["alone"]))
         seconds = len(used[way])
-        given = 1 - sum(used[way]) / (sum(used["alone"]) - seconds * (first["alone"] - first[way]))
+        given = 1 - sum(used[way]) / (sum(used["alone"]) - seconds * (at_start["alone"] - at_start[way]))
         rows[way] = {
             "p99_ms": percentile(everything[way], 0.99),
             "ratio": percentile(everything[way], 0.99) / alone,
