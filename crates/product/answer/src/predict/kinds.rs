@@ -28,7 +28,6 @@ pub enum Method {
 /// The run time of a program by RAM on this machine, in the best way that the machine allows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "method", rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a program makes one")]
 pub enum Answer {
     /// From the pager's recorder.
     Recorder(Recorded),
