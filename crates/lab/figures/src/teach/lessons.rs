@@ -165,9 +165,9 @@ pub const ALL: &[Lesson] = &[
     Lesson {
         name: "list",
         title: "A prefetching list: the next task's pages come before its turn",
-        about: "Two tasks with four pages each, in six frames (the first faults, and those with hints, are shown). Each task's list has the pages that it faulted on. At \
+        about: "Two tasks with four pages each, in six frames. Each task's list has the pages that it faulted on. At \
                 three quarters of a turn, those of the next task that are not in RAM are loaded, while the running \
-                task works on.",
+                task works on. The first faults are shown, and those with hints.",
         source: "SAP (2008), sections 3 and 5.2",
         text: TURNS,
         priced: false,
