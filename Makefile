@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs peers signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs peers signals python board bench bench-ahead bench-live bench-hold bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -123,6 +123,12 @@ bench-swl: build
 vm:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-preload
 	@python3 scripts/vm.py target/release $(VMFLAGS)
+
+# Run redis, PostgreSQL and nginx in such a machine under a load that changes by the hour: without a limit, under
+# `coldframe squeeze --hold` and under senpai's rule. HOLDFLAGS='--only redis --hours 3 --hour 60': less of it.
+bench-hold:
+	$(CARGO) build --release --locked -p coldframe-cli
+	@python3 scripts/hold.py target/release $(HOLDFLAGS)
 
 # Write include/coldframe.h from crates/product/capi.
 header:

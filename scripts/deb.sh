@@ -17,6 +17,7 @@ fi
 machine=${3:-$(dpkg --print-architecture)}
 speaks=${4:-$program}
 version=$("$speaks" -V | cut -d ' ' -f 2)
+maintainer="The coldframe developers <maintainers@coldframe.invalid>"
 mkdir -p "$out"
 root=$(mktemp -d "$out/root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
@@ -46,10 +47,27 @@ for name in coldframe coldframe-lab; do
     completions $name zsh usr/share/zsh/vendor-completions/_$name
     completions $name fish usr/share/fish/vendor_completions.d/$name.fish
 done
-put 644 README.md usr/share/doc/coldframe/README.md
+# README, and each file that it names, where its links look for them.
+doc=usr/share/doc/coldframe
+for file in README.md CONTRIBUTING.md SECURITY.md data/sheet-template.toml data/traces/shop.c docs/book/src/*.md docs/book/src/*/*.md; do
+    put 644 "$file" "$doc/$file"
+done
+put 644 data/systemd/coldframe-hold@.service usr/lib/systemd/system/coldframe-hold@.service
 # What others wrote that is within the programs; `scripts/notices.py` writes it.
 if [ -f "$built/THIRD-PARTY.txt" ]; then gzip -9 -n -c "$built/THIRD-PARTY.txt" >"$root/usr/share/doc/coldframe/THIRD-PARTY.txt.gz"; fi
-gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
+gzip -9 -n -c CHANGELOG.md >"$root/$doc/NEWS.gz"
+{
+    echo "coldframe ($version) unstable; urgency=medium"
+    echo
+    echo "  * NEWS.gz says what has changed."
+    echo
+    echo " -- $maintainer  $(LC_ALL=C date -u -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}")"
+} | gzip -9 -n >"$root/$doc/changelog.gz"
+mkdir -p "$root/usr/share/lintian/overrides"
+# A static program that any address takes asks for no library.
+for name in coldframe coldframe-lab; do
+    echo "coldframe: shared-library-lacks-prerequisites [usr/bin/$name]"
+done >"$root/usr/share/lintian/overrides/coldframe"
 {
     echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
     echo "Upstream-Name: coldframe"
@@ -66,7 +84,7 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
     echo "License: Expat"
     sed -n '/^Permission/,$ s/^$/./; /^Permission/,$ s/^/ /p' crates/product/show/src/html/uplot/LICENSE
 } >"$root/usr/share/doc/coldframe/copyright"
-chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
+find "$root/usr/share/doc" "$root/usr/share/lintian" "$root/usr/share/man" -type f -exec chmod 644 {} +
 # The oldest C library that has all symbols the files need.
 libc=$(for file in "$root"/usr/bin/* "$root"/usr/lib/coldframe/*.so; do
     [ -f "$file" ] || continue
@@ -77,10 +95,11 @@ cat >"$root/DEBIAN/control" <<CONTROL
 Package: coldframe
 Version: $version
 Architecture: $machine
-Maintainer: The coldframe developers <maintainers@coldframe.invalid>
+Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f 1)
 ${libc:+Depends: libc6 (>= $libc), libgcc-s1
-}Recommends: qemu-user
+}Suggests: qemu-user, zram-tools | systemd-zram-generator
+Homepage: $(sed -n 's/^homepage = "\(.*\)"/\1/p' Cargo.toml)
 Section: utils
 Priority: optional
 Description: how little RAM a program can live with, and what that costs

@@ -37,6 +37,11 @@ LIBRARIES = ["libcoldframe_preload.so", "libcoldframe_plugin.so"]
 NOTICES = "THIRD-PARTY.txt"
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Our name of a machine, and Debian's."""
+TOOLS = {"readelf": "binutils", "dpkg-deb": "dpkg"}
+"""Tools, and Debian's packages of them."""
+PYTHON = ROOT / "target" / "venv" / "bin" / "python"
+DOCUMENTS = "usr/share/doc/coldframe"
+"""Where the Debian package has README and what it names."""
 WITHIN = """
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -196,13 +201,35 @@ def program(machine: str, folder: Path) -> Path:
         if made.stat().st_size > LARGEST:
             raise SystemExit(f"dist: {made} has {made.stat().st_size:,} bytes, more than {LARGEST:,}")
         shutil.copy2(made, folder / name)
+        # The linker of a static program leaves its symbols.
+        run(run(compiler, "-print-prog-name=strip").strip(), "--strip-all", folder / name)
     return folder / PROGRAMS[0]
 
 
+def lacking(machines: list[str], with_wheel: bool) -> list[str]:
+    """What this machine lacks to build for these machines: asked before a build of minutes."""
+    lacks = [f"{tool}; on Debian: apt-get install {package}" for tool, package in TOOLS.items() if not shutil.which(tool)]
+    sysroot = Path(run("rustc", "--print", "sysroot", cwd=ROOT).strip())
+    for machine in machines:
+        target = f"{machine}-unknown-linux-gnu"
+        if not (sysroot / "lib/rustlib" / target).is_dir():
+            lacks.append(f"the standard library for {target}; rustup target add {target}")
+        try:
+            compiler_of(machine)
+        except Missing as lack:
+            lacks.append(str(lack))
+    if with_wheel and not PYTHON.exists():
+        lacks.append("target/venv; run `make python` first, or give --no-wheel")
+    return lacks
+
+
 def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
-    """The program, its licences, manual pages and completions, as a folder to unpack anywhere."""
+    """The program, its licences, its unit, manual pages, completions, README and what README names, as a folder to unpack anywhere."""
     name = f"coldframe-{version}-{machine}-linux"
-    texts = [(ROOT / "LICENSE", "LICENSE"), (folder / NOTICES, NOTICES), (ROOT / "README.md", "README.md")]
+    texts = [(ROOT / "LICENSE", "LICENSE"), (folder / NOTICES, NOTICES)]
+    texts += [(file, str(file.relative_to(pages / DOCUMENTS))) for file in sorted((pages / DOCUMENTS).rglob("*.*")) if file.suffix != ".gz"]
+    unit = "coldframe-hold@.service"
+    texts.append((ROOT / "data/systemd" / unit, f"lib/systemd/system/{unit}"))
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as out:
         for file, place in [*((folder / name, name) for name in PROGRAMS), *texts]:
@@ -228,11 +255,8 @@ def wheel(machine: str, folder: Path) -> None:
     link = linker(compiler, stub(compiler, folder / "stub"), folder)
     env = environment(target, compiler, link, []) | {"CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAMS": str(folder)}
     env |= {"MATURIN_PEP517_ARGS": "--compatibility manylinux_{}_{}".format(*OLDEST)}
-    python = ROOT / "target" / "venv" / "bin" / "python"
-    if not python.exists():
-        raise Missing("target/venv; run `make python` first")
-    env["PATH"] = f"{python.parent}:{env['PATH']}"
-    pip = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+    env["PATH"] = f"{PYTHON.parent}:{env['PATH']}"
+    pip = [PYTHON, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
     run(*pip, "--wheel-dir", OUT, ROOT, env=env)
 
 
@@ -241,14 +265,15 @@ def main() -> None:
     asked.add_argument("--only", choices=MACHINES, help="one machine")
     asked.add_argument("--no-wheel", action="store_true", help="without the Python package")
     options = asked.parse_args()
+    here = platform.machine()
+    # This machine's first: its program writes the pages of all.
+    machines = [machine for machine in sorted(MACHINES, key=lambda machine: machine != here) if options.only in (None, machine)]
+    if lacks := lacking(machines, not options.no_wheel):
+        sys.exit("\n".join(f"dist: missing: {lack}" for lack in lacks))
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    here = platform.machine()
     missing = []
-    # This machine's first: its program writes the pages of all.
-    for machine in sorted(MACHINES, key=lambda machine: machine != here):
-        if options.only not in (None, machine):
-            continue
+    for machine in machines:
         folder = ROOT / "target" / f"one-file-{machine}"
         folder.mkdir(exist_ok=True)
         try:

@@ -13,10 +13,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+AUTHOR = "The coldframe developers"
 PROGRAMS = ["coldframe-cli", "coldframe-lab", "coldframe-preload", "coldframe-qemu-plugin", "coldframe-capi"]
 TEXT = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
 NOT_TEXT = {".rs", ".toml", ".py", ".html", ".json", ".h", ".c", ".spdx"}
@@ -103,12 +106,16 @@ def notices(crates: list[dict[str, Any]]) -> tuple[str, list[str]]:
 
 
 def sbom(crates: list[dict[str, Any]], version: str, machine: str) -> dict[str, Any]:
-    """The bill of materials. It has no time and no serial number of its own, so that two builds are equal."""
+    """The bill of materials. Its time is the commit's, and it has no serial number, so that two builds are equal."""
+    sums = checksums()
 
     def component(name: str, version: str, licence: str, purl: str, address: str | None) -> dict[str, Any]:
         links = [{"type": "vcs", "url": address}] if address else []
         licences = [{"expression": licence}] if licence else []
-        return {"type": "library", "bom-ref": purl, "name": name, "version": version, "licenses": licences, "purl": purl, "externalReferences": links}
+        whole: dict[str, Any] = {"type": "library", "bom-ref": purl, "name": name, "version": version, "licenses": licences, "purl": purl, "externalReferences": links}
+        # Of the archive that the registry has.
+        checksum = sums.get((name, version)) if purl.startswith("pkg:cargo/") else None
+        return whole | ({"hashes": [{"alg": "SHA-256", "content": checksum}]} if checksum else {})
 
     parts = [
         component(one["name"], one["version"], (one["license"] or "").replace("/", " OR "), f"pkg:cargo/{one['name']}@{one['version']}", one["repository"])
@@ -120,7 +127,21 @@ def sbom(crates: list[dict[str, Any]], version: str, machine: str) -> dict[str, 
     compiler = subprocess.run(["rustc", "--version"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
     described["properties"] = [{"name": "coldframe:compiler", "value": compiler}]
     depends = [{"ref": whole, "dependsOn": [part["bom-ref"] for part in parts]}]
-    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": described}, "components": parts, "dependencies": depends}
+    metadata = {"timestamp": commit_time(), "authors": [{"name": AUTHOR}], "supplier": {"name": AUTHOR}, "component": described}
+    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": metadata, "components": parts, "dependencies": depends}
+
+
+def checksums() -> dict[tuple[str, str], str]:
+    """SHA-256 of each crate's archive, which Cargo.lock has, by name and version."""
+    packages = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    return {(one["name"], one["version"]): one["checksum"] for one in packages if "checksum" in one}
+
+
+def commit_time() -> str:
+    """The time of the commit, or SOURCE_DATE_EPOCH, in UTC."""
+    log = ["git", "log", "-1", "--format=%ct"]
+    given = os.environ.get("SOURCE_DATE_EPOCH") or subprocess.run(log, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+    return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def own_version() -> str:

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use coldframe_core::{Pj, Ps};
 use coldframe_experiment::ExperimentError;
 use coldframe_sheet::quantity::{human_count, human_energy, human_time};
-use coldframe_sheet::sheet::{all, find, Sheet};
+use coldframe_sheet::sheet::{all, find, Sheet, TEMPLATE};
 use coldframe_show::table::styled;
 
 use coldframe_terminal::verb::Verb;
@@ -17,10 +17,10 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  coldframe-lab devices\n  coldframe-lab devices KFG1G16Q2M\n  coldframe-lab devices \
-        my-sheet.toml --format json"
+        template > mine.toml\n  coldframe-lab devices mine.toml --format json"
 )]
 pub struct Args {
-    /// A shipped sheet's name, or the path of a sheet.
+    /// A shipped sheet's name, the path of a sheet, or `template`: one to fill in.
     name: Option<String>,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
@@ -35,6 +35,7 @@ impl Verb<Failure> for Args {
                 let words = || format!("{}\n{NOTE}", styled(&COLUMNS, rows(), 2));
                 output::result(&self.format, &all(), words)?;
             }
+            Some(name) if name == "template" => print!("{TEMPLATE}"),
             Some(name) => {
                 let sheet = find(name).map_err(ExperimentError::from)?;
                 output::result(&self.format, &sheet, || one(&sheet))?;
@@ -46,7 +47,7 @@ impl Verb<Failure> for Args {
 
 const COLUMNS: [&str; 7] = ["device", "", "read", "write", "erase", "cycles", "energy"];
 const NOTE: &str = "Times of a page or, of memory read in place, of a cache block; energy of reading a page; `devices \
-    NAME` has the sources. Your part: copy data/sheet-template.toml.\n";
+    NAME` has the sources. Your part: `devices template > mine.toml`.\n";
 
 /// A device in the list.
 fn row(sheet: &Sheet) -> Vec<String> {

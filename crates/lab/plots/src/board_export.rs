@@ -1,17 +1,17 @@
 //! The answer for a board as a file of another form.
 
 use coldframe_search::json::{Answer, Priced};
-use coldframe_show::export::{Column, Exported};
+use coldframe_show::export::{names, Column, Exported};
 
 /// The columns of a board's front.
 const COLUMNS: [Column<Priced>; 7] = [
-    ("ram_bytes", |one| one.ram_bytes.into()),
-    ("paging_ps", |one| one.paging_ps.into()),
-    ("own_time_ps", |one| one.own_time_ps.into()),
-    ("true_faults", |one| one.true_faults.into()),
-    ("page_loads", |one| one.page_loads.into()),
-    ("page_writes", |one| one.page_writes.into()),
-    ("longest_ps", |one| one.longest_ps.into()),
+    (names("ram_bytes", "RAM", "RAM of the board"), |one| one.ram_bytes.into()),
+    (names("paging_ps", "paging", "Time that paging takes"), |one| one.paging_ps.into()),
+    (names("own_time_ps", "own time", "The program's own time"), |one| one.own_time_ps.into()),
+    (names("true_faults", "true faults", "True faults"), |one| one.true_faults.into()),
+    (names("page_loads", "page loads", "Pages loaded from the device"), |one| one.page_loads.into()),
+    (names("page_writes", "page writes", "Pages written to the device"), |one| one.page_writes.into()),
+    (names("longest_ps", "longest fault", "Longest fault"), |one| one.longest_ps.into()),
 ];
 
 pub fn exported(answer: &Answer, words: String) -> Exported {

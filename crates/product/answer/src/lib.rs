@@ -44,7 +44,7 @@ pub use predict::question::{pager, Limits, Question, Reading, UNNOTICED};
 pub use predict::recorded::Recorded;
 pub use predict::since_start::SinceStart;
 pub use predict::swap::{SwapAnswer, Swapped};
-pub use predict::watched::Watched;
+pub use predict::watched::{SqueezeRange, Watched};
 pub use run::looks::group::GroupUse;
 pub use run::runs::{By, Run, Runs, NO_SWAP};
 

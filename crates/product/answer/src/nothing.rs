@@ -27,6 +27,8 @@ pub struct Nothing {
     pub least_bytes: u64,
     /// Its exit code, if it has ended, as a shell reports it.
     pub exit: Option<i32>,
+    /// coldframe ended it, after --for or at a signal: it may take more later.
+    pub ended_early: bool,
 }
 
 impl Nothing {
@@ -41,7 +43,7 @@ impl Nothing {
         }
         let (version, kind) = (env!("CARGO_PKG_VERSION").into(), "nothing-to-save".into());
         let schema_version = SCHEMA_VERSION;
-        Err(Nothing { schema_version, version, kind, program, managed_bytes, least_bytes, exit })
+        Err(Nothing { schema_version, version, kind, program, managed_bytes, least_bytes, exit, ended_early: false })
     }
 }
 
@@ -54,7 +56,11 @@ impl fmt::Display for Nothing {
             Some(0) | None => String::new(),
             Some(code) => format!(" ended with exit code {code} and"),
         };
-        let name = &self.program;
-        write!(f, "{name}{ended} takes {heap} of heap, and no --ram is less than {least}: there is nothing to save.")
+        let (name, early) =
+            (&self.program, if self.ended_early { " coldframe ended it; it may take more later." } else { "" });
+        write!(
+            f,
+            "{name}{ended} takes {heap} of heap, and no --ram is less than {least}: there is nothing to save.{early}"
+        )
     }
 }

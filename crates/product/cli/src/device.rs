@@ -25,13 +25,11 @@ Examples:
   coldframe device --from day.json --device my-card.toml
   sudo coldframe device --for 1h --apply
 
-All processes are watched by the referenced bits of their pages, at most for 1 % of a processor's time. Nothing is \
-changed. Some \
-pages are read and compressed as zram would compress them. The answer has the RAM that was needed, what could leave, \
-and for this RAM and \
-less: the size of a zram, the time that processes wait, the bytes written to flash a day, and the flash's life. \
-Watch the \
-device while it does its ordinary work. Ctrl-C ends it with what is known by then.
+All processes are watched by the referenced bits of their pages, for about 1 % of a processor's time (more below a \
+minute). Nothing is changed. Some pages are read and compressed as zram would compress them. The answer has the RAM \
+that was needed, and for this RAM and less: the size of a zram, how long processes wait, what is written to flash, and \
+from an hour on the flash's life; then lines to paste, also for systemd-oomd, earlyoom, lmkd or the kubelet. Watch \
+the device while it does its ordinary work. Ctrl-C ends it with what is known by then.
 
 --apply then makes the recommended zram, counts for the same time again, compares, and puts everything back. A guard \
 process does this, also if coldframe is killed.
@@ -56,6 +54,9 @@ pub struct Args {
     /// The sheet of the flash: its name (`coldframe-lab devices`) or file.
     #[arg(long, value_name = "SHEET")]
     device: Option<String>,
+    /// Thresholds for all programs that kill when memory runs out, not only this machine's.
+    #[arg(long)]
+    killers: bool,
     /// Try the recommended zram for the same time, compare, and put everything back.
     #[arg(long)]
     apply: bool,
@@ -80,11 +81,12 @@ impl Verb<Failure> for Args {
         };
         let answer = DeviceAnswer::new(seen, sheet.as_ref());
         if !self.apply {
-            self.form.print(&answer, || device::words(&answer))?;
+            self.form.print(&answer, || device::words(&answer, self.killers, 0))?;
             return Ok(ExitCode::SUCCESS);
         }
         let done = trial(&answer, &listener)?;
-        self.form.print(&done, || device::words(&answer) + &device::trial(&done))?;
+        let shown = device::trial(&done);
+        self.form.print(&done, || device::words(&answer, self.killers, shown.lines().count()) + &shown)?;
         Ok(ExitCode::SUCCESS)
     }
 }

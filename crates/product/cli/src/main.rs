@@ -15,6 +15,7 @@ mod compare;
 mod device;
 mod doctor;
 mod failure;
+mod fit;
 mod flags;
 mod hidden;
 mod manuals;
@@ -40,6 +41,7 @@ const VERBS: &[Row<Failure>] = &[
     Row::of::<run::Args>("run", PROGRAM),
     Row::of::<check::Args>("check", PROGRAM),
     Row::of::<compare::Args>("compare", PROGRAM),
+    Row::of::<fit::Args>("fit", PROGRAM),
     Row::of::<record::Args>("record", PROGRAM),
     Row::of::<top::Args>("top", PROGRAM),
     Row::of::<squeeze::Args>("squeeze", SERVICE),
@@ -59,8 +61,8 @@ const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
        coldframe --pid N | --trace FILE | VERB [OPTIONS]";
 
 const AFTER: &str = "\
-Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a \
-feature; 5 I/O; else the program's.";
+Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 input; 4 machine; 5 I/O; 6 not seen; \
+125 pager; 126, 127, 128 + n as in shells.";
 
 /// The command line.
 fn command() -> Command {

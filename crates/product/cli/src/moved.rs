@@ -36,6 +36,10 @@ pub fn failure(words: &[OsString], error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let at = words.iter().position(|own| own == word.as_str()).filter(|_| !word.starts_with('-'))?;
     let (before, after) = (&words[1..at], &words[at + 1..]);
+    let verb = before.iter().find_map(|word| crate::command().find_subcommand(word).cloned());
+    if verb.is_some_and(|verb| !verb.get_arguments().any(clap::Arg::is_last_set)) {
+        return None;
+    }
     let command = |new: &str, rest: &[&[OsString]]| {
         let new: Vec<OsString> = new.split(' ').map(OsString::from).collect();
         line(&[&[&new[..]], rest].concat().concat())

@@ -20,6 +20,7 @@ use crate::output;
 Examples:
   sudo coldframe park jupyter-a.service
   coldframe park 4711
+  sudo coldframe park --swap zram redis-server
   coldframe park --list
 
 The program is a process, unit, container or group. It stands still (cgroup.freeze, or SIGSTOP for each process) \
@@ -43,6 +44,10 @@ pub struct Args {
     /// List the programs that are or were parked.
     #[arg(long, conflicts_with = "name")]
     list: bool,
+    /// Swap for it, made when it is parked for the first time, and taken away when it ends (root) [default: the swap
+    /// that is on].
+    #[arg(long, value_name = "zram|FILE|zswap:FILE", conflicts_with = "list")]
+    swap: Option<String>,
     #[command(flatten)]
     form: Form,
 }
@@ -73,6 +78,8 @@ pub struct ResumeArgs {
 /// Keeps a parked program: `park` starts it.
 #[derive(clap::Args)]
 pub struct KeepArgs {
+    #[arg(long)]
+    swap: Option<String>,
     name: String,
 }
 
@@ -84,7 +91,7 @@ impl Verb<Failure> for Args {
             self.form.print(&all, || parked::table(&all))?;
             return Ok(ExitCode::SUCCESS);
         };
-        let all = Parked { programs: vec![park::park(&name)?] };
+        let all = Parked { programs: vec![park::park(&name, self.swap.as_deref())?] };
         self.form.print(&all, || parked::parked(&all.programs[0]))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -101,7 +108,7 @@ impl Verb<Failure> for ResumeArgs {
 
 impl Verb<Failure> for KeepArgs {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
-        park::keep(&self.name)?;
+        park::keep(&self.name, self.swap.as_deref())?;
         Ok(ExitCode::SUCCESS)
     }
 }

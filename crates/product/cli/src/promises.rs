@@ -11,9 +11,9 @@ use crate::moved::MOVED;
 use crate::VERBS;
 
 /// Lines and columns of a small terminal.
-const SCREEN: (usize, usize) = (40, 80);
+const SCREEN: (usize, usize) = (41, 80);
 /// The most verbs and options that a reader is shown, the program without a verb among them.
-const VERBS_MAX: usize = 14;
+const VERBS_MAX: usize = 15;
 const OPTIONS_MAX: usize = 16;
 
 fn root() -> PathBuf {

@@ -17,6 +17,7 @@ use coldframe_terminal::verb::Verb;
 Examples:
   sudo coldframe turns --slice 2s a.service b.service c.service
   coldframe turns --slice 30s --until-idle 4711 4712
+  sudo coldframe turns --swap zram redis-server node
 
 One of the programs runs, and the others are parked, as `coldframe park` does it. Shortly before a turn ends, the \
 pages that \
@@ -39,6 +40,9 @@ pub struct Args {
     /// The time of a turn.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
     slice: Duration,
+    /// Swap for the turns, made now and taken away at the end (root) [default: the swap that is on].
+    #[arg(long, value_name = "zram|FILE|zswap:FILE")]
+    swap: Option<String>,
     /// End a turn early when its program is idle.
     #[arg(long)]
     until_idle: bool,
@@ -48,7 +52,12 @@ pub struct Args {
 
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
-        let order = TurnsOrder { names: &self.names, slice: self.slice, until_idle: self.until_idle };
+        let order = TurnsOrder {
+            names: &self.names,
+            slice: self.slice,
+            until_idle: self.until_idle,
+            swap: self.swap.as_deref(),
+        };
         let done = turns(&order, &Terminal::new(quiet))?;
         self.form.print(&done, || parked::turns(&done))?;
         Ok(ExitCode::SUCCESS)

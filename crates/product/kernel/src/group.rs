@@ -159,7 +159,8 @@ pub fn join(doors: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
     doors.iter().try_for_each(|door| write(door, "0").map_err(|error| (door.clone(), error)))
 }
 
-fn below(folder: &Path, each: &mut dyn FnMut(&Path)) {
+/// A folder and those below it.
+pub(crate) fn below(folder: &Path, each: &mut dyn FnMut(&Path)) {
     each(folder);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -38,7 +38,7 @@ mod record;
 mod swap;
 pub(crate) mod undo;
 
-use cleanup::{folder, freeze, keep, stop, Cleanups};
+use cleanup::{claim, folder, forget, freeze, keep, stop, Cleanups};
 use record::Record;
 use undo::{Rest, DONE};
 
@@ -160,6 +160,19 @@ impl Guard {
         Ok(())
     }
 
+    /// Records a file for this guard alone.
+    ///
+    /// # Errors
+    /// Another guard that lives has recorded it, or the file cannot be read.
+    pub(crate) fn claim(&mut self, file: &Path) -> Result<(), KernelError> {
+        self.ask(&["claim", &escaped(file)]).map(drop)
+    }
+
+    /// Does not restore a file at the end: what somebody else has written there stays.
+    pub(crate) fn forget(&mut self, file: &Path) -> Result<(), KernelError> {
+        self.ask(&["forget", &escaped(file)]).map(drop)
+    }
+
     /// False: it was killed.
     pub fn is_alive(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -248,6 +261,8 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
         "group" => folder(path, cleanups),
         "pin" => pin::pin(tree, path, cleanups),
         "keep" => keep(path, cleanups),
+        "claim" => claim(path, cleanups),
+        "forget" => forget(path, cleanups),
         "share" if cleanups.another(path).is_some() => keep(path, cleanups),
         "share" => Ok(String::new()),
         "freeze" => freeze(path, cleanups),

@@ -11,7 +11,7 @@
 //!         ├─ Group ── limit, counters, pressure;  LimitWatch ── keeps the limit while the program runs
 //!         ├─ Parking ── stops programs and pushes them out, remembers what they used, fetches it before they run again
 //!    │           (`Parked`: one of them, in the process that holds it; `Lists`: what they used, for their next start)
-//!         └─ Squeeze ── lowers the limit of an existing group (`group_of`), step by step
+//!         └─ Squeeze ── lowers the limit of an existing group (`group_of`), step by step; `Hold` keeps it low for long
 //! ```
 //!
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
@@ -43,6 +43,7 @@ pub use guard::{serve, Guard};
 pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parking::parked::{Bytes, Parked, Program};
 pub use parking::Parking;
+pub use squeeze::hold::{Hold, PageTimes, Reading};
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::devices::PRIORITY_RUN;
 pub use swap::{Pool, SwapKind, SwapSpace, Swaps};

@@ -25,6 +25,8 @@ use crate::swap::Swaps;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree, PAGE};
 
+pub(crate) mod hold;
+
 /// A step takes this part of the memory away.
 pub const PART: u64 = 16;
 const LOOK: Duration = Duration::from_millis(50);

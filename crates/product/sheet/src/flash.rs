@@ -153,6 +153,38 @@ pub fn erases_even(written: Bytes, area: Bytes) -> f64 {
     written.0 as f64 / area.0 as f64
 }
 
+/// A kind of flash, for a device whose sheet has no cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlashKind {
+    /// Its name.
+    pub name: &'static str,
+    /// Erases that a block is rated for: from and to.
+    pub cycles: [u64; 2],
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Ranges of kinds: no number of a device. Makers of cards and eMMC do not say which kind is in them, except in
+/// industrial ones.
+pub const KINDS: [FlashKind; 3] = [
+    FlashKind {
+        name: "pSLC",
+        cycles: [30_000, 100_000],
+        source: "Swissbit, 4 reasons to use industrial 3D TLC NAND flash as pseudo-SLC (2023): the earlier and the \
+                 latest flash in pSLC mode",
+    },
+    FlashKind {
+        name: "TLC",
+        cycles: [1_000, 3_000],
+        source: "Lexar Enterprise, Comparing NAND Flash Technology (2026)",
+    },
+    FlashKind {
+        name: "QLC",
+        cycles: [100, 1_000],
+        source: "Kalstor, SLC, MLC, TLC, QLC and pSLC, after Lexar and Delkin",
+    },
+];
+
 /// Nanoseconds of a year of 365.25 days.
 const YEAR_NS: f64 = 365.25 * 24.0 * 3600.0 * 1e9;
 

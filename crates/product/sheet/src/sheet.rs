@@ -1,6 +1,6 @@
 //! Data sheets: TOML files in which every number has its source.
 //!
-//! To add a device: copy `data/sheet-template.toml`, and add it to [`SHIPPED`].
+//! To add a device: copy [`TEMPLATE`], and add it to [`SHIPPED`].
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,9 @@ use machine::{Disk, Live, Machine};
 use tables::{Bus, Endurance, Energy, Geometry, Number, Port, Power, Supply, Time};
 
 pub use tables::Sourced;
+
+/// A sheet to fill in.
+pub const TEMPLATE: &str = include_str!("../../../../data/sheet-template.toml");
 
 /// The sheets that come with coldframe: file name and text.
 pub const SHIPPED: &[(&str, &str)] = &[

@@ -1,5 +1,7 @@
 //! A comparison in words: a table, the fastest way, the command to paste.
 
+pub mod fit;
+
 use coldframe_answer::bench::compared::{Compared, Contender};
 use coldframe_answer::NO_SWAP;
 use coldframe_sheet::quantity::{human_seconds, human_size};

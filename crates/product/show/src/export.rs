@@ -89,8 +89,8 @@ pub struct Exported {
     pub command: String,
     /// The answer in words.
     pub words: String,
-    /// The names of the columns: with their units, as in JSON.
-    pub columns: Vec<&'static str>,
+    /// The names of the columns.
+    pub columns: Vec<ColumnNames>,
     /// Rows of numbers.
     pub rows: Vec<Vec<Value>>,
     /// The seconds of a run, for the test report.
@@ -99,37 +99,63 @@ pub struct Exported {
     pub json: Value,
 }
 
-/// A column: its name, with its unit, as in JSON, and its value.
-pub type Column<T> = (&'static str, fn(&T) -> Value);
+/// How a column is named: with its unit, as in JSON; as the terminal's tables name it; and what its number says.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnNames {
+    /// As in JSON.
+    pub json: &'static str,
+    /// As on the terminal.
+    pub heading: &'static str,
+    /// What the number says, without its unit.
+    pub help: &'static str,
+}
+
+/// A column: its names and its value.
+pub type Column<T> = (ColumnNames, fn(&T) -> Value);
+
+/// The names of a column.
+pub const fn names(json: &'static str, heading: &'static str, help: &'static str) -> ColumnNames {
+    ColumnNames { json, heading, help }
+}
+
+const LIMIT: ColumnNames = names("ram_bytes", "limit", "Limit of RAM");
 
 /// The columns of a curve on this machine.
 const CURVE: [Column<Point>; 7] = [
-    ("ram_bytes", |p| p.ram_bytes.into()),
-    ("seconds", |p| p.seconds.into()),
-    ("seconds_low", |p| p.seconds_low.into()),
-    ("seconds_high", |p| p.seconds_high.into()),
-    ("true_faults", |p| p.true_faults.into()),
-    ("device_reads", |p| p.device_reads.into()),
-    ("dirty_evictions", |p| p.dirty_evictions.into()),
+    (LIMIT, |p| p.ram_bytes.into()),
+    (names("seconds", "run time", "Run time that is expected"), |p| p.seconds.into()),
+    (names("seconds_low", "from", "Run time at the good end of the range"), |p| p.seconds_low.into()),
+    (names("seconds_high", "to", "Run time at the bad end of the range"), |p| p.seconds_high.into()),
+    (names("true_faults", "true faults", "Times that the program waits for the pager"), |p| p.true_faults.into()),
+    (names("device_reads", "pages from disk", "Pages read from the device"), |p| p.device_reads.into()),
+    (names("dirty_evictions", "pages written", "Pages written to the device"), |p| p.dirty_evictions.into()),
 ];
 /// The columns of measured limits.
-const LIMIT: [Column<Runs>; 6] = [
-    ("ram_bytes", |runs| runs.ram_bytes.into()),
-    ("swap", |runs| runs.swap_words().into()),
-    ("seconds", |runs| runs.failed.is_none().then_some(runs.seconds).into()),
-    ("runs", |runs| runs.runs.len().into()),
-    ("peak_bytes", |runs| runs.peak_bytes().into()),
-    ("page_reads", |runs| runs.page_reads.into()),
+const MEASURED: [Column<Runs>; 6] = [
+    (LIMIT, |runs| runs.ram_bytes.into()),
+    (names("swap", "swap", "Where pages go"), |runs| runs.swap_words().into()),
+    (names("seconds", "run time", "Median run time of the runs that did the work"), |runs| {
+        runs.failed.is_none().then_some(runs.seconds).into()
+    }),
+    (names("runs", "runs", "Runs in this limit"), |runs| runs.runs.len().into()),
+    (names("peak_bytes", "peak", "Largest peak of the memory group"), |runs| runs.peak_bytes().into()),
+    (names("page_reads", "page reads", "Pages read from swap in a run"), |runs| runs.page_reads.into()),
 ];
 /// The columns of a verdict.
 const VERDICT: [Column<Verdict>; 7] = [
-    ("max_ram_bytes", |v| v.max_ram_bytes.into()),
-    ("slowdown_percent", |v| v.slowdown_percent.into()),
-    ("program_seconds", |v| v.program_seconds.into()),
-    ("limited_seconds", |v| v.limited.as_ref().filter(|_| v.times.is_some()).map(|runs| runs.seconds).into()),
-    ("peak_bytes", |v| v.peak_bytes.into()),
-    ("heap_bytes", |v| v.need.as_ref().and_then(|need| need.heap_bytes).into()),
-    ("baseline_bytes", |v| v.before.as_ref().and_then(|before| before.peak_bytes).into()),
+    (names("max_ram_bytes", "limit", "Limit that was asked about (--max-ram)"), |v| v.max_ram_bytes.into()),
+    (names("slowdown_percent", "at most slower", "Slowdown that is allowed (--max-slowdown)"), |v| {
+        v.slowdown_percent.into()
+    }),
+    (names("program_seconds", "without a limit", "Run time without a limit"), |v| v.program_seconds.into()),
+    (names("limited_seconds", "in the limit", "Run time in the limit"), |v| {
+        v.limited.as_ref().filter(|_| v.times.is_some()).map(|runs| runs.seconds).into()
+    }),
+    (names("peak_bytes", "peak", "Peak of the memory group without a limit"), |v| v.peak_bytes.into()),
+    (names("heap_bytes", "heap", "Heap at its peak"), |v| v.need.as_ref().and_then(|need| need.heap_bytes).into()),
+    (names("baseline_bytes", "peak in baseline", "Peak that the baseline has"), |v| {
+        v.before.as_ref().and_then(|before| before.peak_bytes).into()
+    }),
 ];
 
 impl Exported {
@@ -163,7 +189,7 @@ impl Exported {
     /// The answer that was measured in a memory group.
     pub fn limit(answer: &LimitAnswer) -> Exported {
         let (words, seconds) = (limit_answer::words(answer, None, ""), answer.program_seconds);
-        Exported { seconds, ..Exported::new(&answer.program, words, &LIMIT, &answer.runs, answer) }
+        Exported { seconds, ..Exported::new(&answer.program, words, &MEASURED, &answer.runs, answer) }
     }
 
     /// Yes or no about a program, and its command line.
@@ -210,7 +236,7 @@ impl Exported {
     fn csv(&self) -> String {
         let line = |cells: Vec<String>| cells.join(",") + "\n";
         let rows = self.rows.iter().map(|row| line(row.iter().map(cell).collect()));
-        line(self.columns.iter().map(ToString::to_string).collect()) + &rows.collect::<String>()
+        line(self.columns.iter().map(|column| column.json.into()).collect()) + &rows.collect::<String>()
     }
 
     fn markdown(&self) -> String {
@@ -221,10 +247,11 @@ impl Exported {
         };
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let title = format!("### {mark}memory of `{}`\n\n", self.program.replace('`', "'"));
-        let table = line(self.columns.iter().map(|name| heading(name)).collect())
+        let table = line(self.columns.iter().map(|column| column.heading.into()).collect())
             + &line(self.columns.iter().map(|_| "---:".into()).collect());
-        let rounded =
-            |row: &Vec<Value>| line(self.columns.iter().zip(row).map(|(column, cell)| rounded(column, cell)).collect());
+        let rounded = |row: &Vec<Value>| {
+            line(self.columns.iter().zip(row).map(|(column, cell)| rounded(column.json, cell)).collect())
+        };
         let rows: String = self.rows.iter().map(rounded).collect();
         format!("{title}```text\n{}```\n\n{table}{rows}", self.words.replace("```", "'''"))
     }
@@ -233,15 +260,18 @@ impl Exported {
     fn prometheus(&self) -> String {
         let mut out = String::new();
         let program = self.program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let sizes = self.columns.first() == Some(&"ram_bytes");
-        for (i, column) in self.columns.iter().enumerate().skip(usize::from(sizes)) {
-            let _ = write!(
-                out,
-                "# HELP coldframe_{column} {column} of coldframe's answer\n# TYPE coldframe_{column} gauge\n"
-            );
+        // What tells the rows apart.
+        let rows = self.columns.first().map(|column| column.json).filter(|name| ["ram_bytes", "jobs"].contains(name));
+        for (i, column) in self.columns.iter().enumerate().skip(usize::from(rows.is_some())) {
+            if !self.rows.iter().any(|row| row[i].is_number()) {
+                continue;
+            }
+            let ColumnNames { json: column, help, .. } = column;
+            let unit = unit(column);
+            let _ = write!(out, "# HELP coldframe_{column} {help}{unit}.\n# TYPE coldframe_{column} gauge\n");
             for row in self.rows.iter().filter(|row| row[i].is_number()) {
-                let ram = if sizes { format!(",ram_bytes=\"{}\"", row[0]) } else { String::new() };
-                let _ = writeln!(out, "coldframe_{column}{{program=\"{program}\"{ram}}} {}", row[i]);
+                let label = rows.map_or(String::new(), |name| format!(",{name}=\"{}\"", row[0]));
+                let _ = writeln!(out, "coldframe_{column}{{program=\"{program}\"{label}}} {}", row[i]);
             }
         }
         if let Some(within) = self.within {
@@ -280,14 +310,15 @@ impl Html for Exported {
     }
 }
 
-/// The heading of a column of rounded numbers: its name without its unit, which each cell has.
-fn heading(column: &str) -> String {
-    let name = column
-        .trim_end_matches("_percent")
-        .trim_end_matches("_bytes")
-        .trim_end_matches("_seconds")
-        .trim_end_matches("_ps");
-    name.replace('_', " ").replace("seconds", "time")
+/// The unit of a column's numbers, in words after what they say.
+fn unit(column: &str) -> &'static str {
+    match column {
+        _ if column.ends_with("_bytes") => ", in bytes",
+        _ if column.ends_with("_percent") => ", in percent",
+        _ if column.contains("seconds") => ", in seconds",
+        _ if column.ends_with("_ps") => ", in picoseconds",
+        _ => "",
+    }
 }
 
 /// A value as tables for people have it: rounded, with the unit that its column's name says.
@@ -323,8 +354,8 @@ mod tests {
             within,
             command: "./a b".into(),
             words: "no: a\"b needs 3.5 MiB & more\nthan before.\nMeasured: once.\n".into(),
-            columns: vec!["ram_bytes", "seconds"],
-            rows: vec![vec![json!(4096), json!(1.5)], vec![json!(8192), Value::Null]],
+            columns: vec![LIMIT, names("seconds", "run time", "Run time"), names("runs", "runs", "Runs")],
+            rows: vec![vec![json!(4096), json!(1.5), Value::Null], vec![json!(8192), Value::Null, Value::Null]],
             seconds: 1.5,
             json: json!({ "kind": "test" }),
         }
@@ -334,11 +365,12 @@ mod tests {
     fn each_suffix_has_its_form_and_quotes_what_it_must() {
         let (yes, page) = (exported(Some(false)), Page::default());
         let text = |form| yes.text(form, &page).unwrap();
-        assert_eq!(text(FileForm::Csv), "ram_bytes,seconds\n4096,1.5\n8192,\n");
-        assert!(
-            text(FileForm::Markdown).contains("| ram | time |\n| ---: | ---: |\n| 4 KiB | 1.50 s |\n| 8 KiB |  |\n")
-        );
+        assert_eq!(text(FileForm::Csv), "ram_bytes,seconds,runs\n4096,1.5,\n8192,,\n");
+        let table = "| limit | run time | runs |\n| ---: | ---: | ---: |\n| 4 KiB | 1.50 s |  |\n| 8 KiB |  |  |\n";
+        assert!(text(FileForm::Markdown).contains(table), "{}", text(FileForm::Markdown));
         let prom = text(FileForm::Prometheus);
+        // A number that nobody has is not named.
+        assert!(prom.contains("# HELP coldframe_seconds Run time, in seconds.\n") && !prom.contains("runs"), "{prom}");
         assert!(prom.contains("\ncoldframe_seconds{program=\"a\\\"b<c\",ram_bytes=\"4096\"} 1.5\n"), "{prom}");
         assert!(!prom.contains("8192") && prom.contains("coldframe_within{program=\"a\\\"b<c\"} 0\n"), "{prom}");
         let junit = text(FileForm::Junit);

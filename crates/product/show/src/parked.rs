@@ -6,6 +6,16 @@ use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;
 
+/// A program as it was named; one that was named by its number, by its program, too.
+fn named(name: &str, program: &str) -> String {
+    let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    if number {
+        format!("{program} ({name})")
+    } else {
+        name.into()
+    }
+}
+
 /// All that are or were parked, the one with most memory in RAM first.
 pub fn table(parked: &Parked) -> String {
     if parked.programs.is_empty() {
@@ -38,12 +48,13 @@ pub fn parked(program: &Program) -> String {
         listed => format!("It has used {} of what was in swap.", human_size(listed)),
     };
     let [swapped, ram] = [program.bytes.swapped, program.bytes.ram].map(human_size);
-    format!("{} is parked: {swapped} in swap, {ram} still in RAM. {used}\n", program.name)
+    let name = named(&program.name, &program.program);
+    format!("{name} is parked: {swapped} in swap, {ram} still in RAM. {used}\n")
 }
 
 /// One that runs again; `soon`: whose pages are there again.
 pub fn resumed(name: &str, program: &Program, soon: bool) -> String {
-    let listed = human_size(program.bytes.listed);
+    let (listed, name) = (human_size(program.bytes.listed), named(name, &program.program));
     match (soon, program.bytes.listed) {
         (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
         (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
@@ -57,15 +68,14 @@ pub fn turns(turns: &Turns) -> String {
     let row = |program: &Turned| {
         let (ran, fetched) = (human_seconds(program.seconds), human_size(program.fetched_bytes));
         let state = if program.ended { "ended" } else { "runs" };
-        let (process, [turns, idle]) =
-            (program.process.to_string(), [program.turns, program.idle_turns].map(|n| n.to_string()));
-        vec![program.name.clone(), program.program.clone(), process, turns, idle, ran, fetched, state.into()]
+        let [turns, idle] = [program.turns, program.idle_turns].map(|n| n.to_string());
+        vec![named(&program.name, &program.program), turns, idle, ran, fetched, state.into()]
     };
-    let headings = ["name", "program", "process", "turns", "idle", "ran", "fetched", "now"];
+    let headings = ["name", "turns", "idle", "ran", "fetched", "now"];
     let end = match turns.end {
         TurnsEnd::Signal => "All of them run.",
         TurnsEnd::OneLeft => "Fewer than two programs are left, so there are no more turns.",
     };
-    let table = styled(&headings, turns.programs.iter().map(row).collect(), 2);
+    let table = styled(&headings, turns.programs.iter().map(row).collect(), 1);
     format!("{table}\n{} of turns. {end}\n", human_seconds(turns.seconds))
 }

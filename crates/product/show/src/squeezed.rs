@@ -3,10 +3,12 @@
 use coldframe_answer::service::squeeze::{End, Squeezed, Step};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::export::{Column, Exported};
-use crate::limits::{limits, mib};
+use crate::export::{names, Column, Exported};
+use crate::limits::{limits, mib, thresholds};
 use crate::table::styled;
 use crate::text::paragraph;
+
+pub mod held;
 
 fn percent(percent: f64) -> String {
     format!("{percent:.1} %")
@@ -94,16 +96,18 @@ fn lines(squeezed: &Squeezed) -> String {
          Hard limits hold the {} that it was charged at most, files included, and a tenth more:",
         human_size(peak)
     );
-    paragraph(&enough, 0) + &limits(advised, peak)
+    paragraph(&enough, 0) + &limits(advised, peak) + &thresholds(&squeezed.killers, false)
 }
 
 /// The columns of the curve.
 const CURVE: [Column<Step>; 5] = [
-    ("ram_bytes", |step| step.limit_bytes.unwrap_or(step.in_ram_bytes).into()),
-    ("stalled_percent", |step| step.stalled_percent.into()),
-    ("pages_back_per_second", |step| step.pages_back_per_second.into()),
-    ("in_ram_bytes", |step| step.in_ram_bytes.into()),
-    ("swapped_bytes", |step| step.swapped_bytes.into()),
+    (names("ram_bytes", "limit", "Limit of RAM"), |step| step.limit_bytes.unwrap_or(step.in_ram_bytes).into()),
+    (names("stalled_percent", "waited", "Time in which some process waited"), |step| step.stalled_percent.into()),
+    (names("pages_back_per_second", "pages back/s", "Pages that came back in a second"), |step| {
+        step.pages_back_per_second.into()
+    }),
+    (names("in_ram_bytes", "in RAM", "Memory in RAM"), |step| step.in_ram_bytes.into()),
+    (names("swapped_bytes", "in swap", "Memory in swap"), |step| step.swapped_bytes.into()),
 ];
 
 /// For `--export`.
@@ -113,6 +117,7 @@ pub fn exported(squeezed: &Squeezed) -> Exported {
 
 #[cfg(test)]
 mod tests {
+    use coldframe_answer::machine::killers::Killer;
     use coldframe_answer::service::squeeze::Cgroup;
 
     use super::*;
@@ -144,12 +149,21 @@ mod tests {
             restored: true,
             advised_bytes: Some(40 << 20),
             before_bytes: 60 << 20,
+            killers: vec![],
             others: None,
         };
         let text = words(&squeezed);
         assert!(text.contains("mem_limit: 220m, mem_reservation: 40m"), "{text}");
         assert!(text.contains("MemoryMax=220M MemoryHigh=40M"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let earlyoom = Killer {
+            name: "earlyoom",
+            present: true,
+            settings: vec![("/etc/default/earlyoom", "EARLYOOM_ARGS=\"-m 7 -s 9\"".into())],
+            reason: "in ordinary work 160 MiB of RAM is spare".into(),
+        };
+        let killed = words(&Squeezed { killers: vec![earlyoom], ..squeezed.clone() });
+        assert!(killed.contains("EARLYOOM_ARGS=\"-m 7 -s 9\"") && !text.contains("EARLYOOM"), "{killed}");
         let unknown = words(&Squeezed { peak_bytes: 0, ..squeezed });
         assert!(unknown.contains("limits: {memory: 66Mi}"), "{unknown}");
     }

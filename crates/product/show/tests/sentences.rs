@@ -6,6 +6,7 @@ use std::rc::Rc;
 use coldframe_answer::bench::alone::Alone;
 use coldframe_answer::bench::compare::{InTurn, Named};
 use coldframe_answer::bench::fake::{Behaviour, Fake};
+use coldframe_answer::bench::jobs::plan::HowMany;
 use coldframe_answer::bench::limit::InLimit;
 use coldframe_answer::bench::log::RunLog;
 use coldframe_answer::bench::measure::with_less;
@@ -407,4 +408,55 @@ fn each_comparison_has_its_sentence() {
     let printed = compare(fake(takes(1.2), takes(1.5)), &["our pager: it is linked statically"]);
     assert!(printed.contains("Left out: our pager: it is linked statically."), "{printed}");
     assert!(printed.ends_with("coldframe run --ram 50MiB -- app"), "{printed}");
+}
+
+/// What `fit --ram 1GiB -- PROGRAM` prints of a program with these times and MiB by number.
+fn fitted(program: &str, served: Option<f64>, up_to: u32, jobs: &[(u32, f64, u64)]) -> String {
+    let program = program.split(' ').map(String::from).collect();
+    let plan = HowMany { program, way: Way::limit(), ram_bytes: 1 << 30, served, prepare: None, up_to };
+    let (mut runs, mut fake) = (RunLog::default(), Fake { jobs: jobs.to_vec(), ..Fake::new(10.0) });
+    carry_out(&plan, &mut runs, &mut fake, &Silent).unwrap();
+    let text = compared::fit::words(&plan.counted(&runs));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    joined(&text)
+}
+
+#[test]
+fn how_many_fit_says_the_fastest_the_largest_and_what_one_takes() {
+    let build = [(1, 61.0, 225), (2, 31.0, 400), (3, 21.0, 575), (4, 30.0, 750), (5, 31.0, 925), (6, 31.0, 1100)];
+    let inf = f64::INFINITY;
+    let rows: [(&str, Option<f64>, u32, &[(u32, f64, u64)], &str); 9] = [
+        ("make -j{n}", None, 64, &build, "make -j3: 21.0 s in 1 GiB; -j4 is slower, -j6 is killed."),
+        (
+            "make -j{n}",
+            None,
+            64,
+            &build,
+            "The largest that lives: -j5. -j1 takes 225 MiB beside files, and each more 175 MiB on average up to -j5: \
+             50 MiB are shared, or not in use at the same time.",
+        ),
+        ("make -j{n}", None, 4, &build[..2], "make -j2: 31.0 s in 1 GiB; -j3 is no faster, more than 4 was not run"),
+        ("make -j{n}", None, 2, &build, "make -j2: 31.0 s in 1 GiB; more was not run (--up-to)."),
+        ("make -j{n}", None, 8, &[(1, 9.0, 1500)], "make -j1 is killed in 1 GiB; give more --ram."),
+        (
+            "./job",
+            None,
+            4,
+            &[(1, 10.0, 50), (2, 11.0, 100), (3, 18.0, 150), (4, 25.0, 200)],
+            "2 copies of ./job at a time: 5.50 s for each in 1 GiB; 3 copies are slower",
+        ),
+        (
+            "srv -w {n}",
+            Some(20.0),
+            64,
+            &[(1, inf, 400), (2, inf, 600), (3, inf, 1100)],
+            "srv -w 2 lives for 20.0 s in 1 GiB; -w 3 is killed.",
+        ),
+        ("srv {n}", Some(20.0), 2, &[(1, inf, 4)], "srv 2 lives for 20.0 s in 1 GiB; more was not run (--up-to)."),
+        ("make -j{n}", None, 8, &[(1, 1.0, 5), (2, 1.0, 5), (4, 90.0, 9)], "-j2 is no faster, -j4 took over 15.0 s."),
+    ];
+    for (program, served, up_to, jobs, sentence) in rows {
+        let text = fitted(program, served, up_to, jobs);
+        assert!(text.contains(sentence), "{program}, {up_to}: {text}");
+    }
 }

@@ -2,6 +2,7 @@
 //! a trace of by [`crate::window::window`].
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -31,22 +32,28 @@ impl Recorded {
     /// # Errors
     /// It cannot be read, or is not a recording.
     pub fn read(path: &Path) -> Result<Recorded, TraceError> {
-        let bytes = fs::read(path).map_err(|source| {
+        let io = |source| {
             let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
             TraceError::Io { path, action: "read", source, remedy }
-        })?;
+        };
         let damaged = |problem: String| {
             let remedy = "record the program again".into();
             TraceError::Damaged { path: path.to_owned(), row: 0, problem, remedy }
         };
         let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
-        let head = bytes.get(..HEAD).ok_or_else(|| damaged("it is shorter than a recording's head".into()))?;
+        let (mut file, mut head, mut stored) = (fs::File::open(path).map_err(io)?, Vec::new(), Vec::new());
+        file.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
+        if head.len() < HEAD {
+            return Err(damaged("it is shorter than a recording's head".into()));
+        }
         let words: Vec<u64> = head[..COMMAND.start].chunks_exact(8).map(word).collect();
         if words[Word::Magic as usize] != MAGIC {
             return Err(damaged("it does not begin as a recording of this version".into()));
         }
         let count = (words[Word::Records as usize] as usize).min(RECORDS);
-        let stored = bytes[HEAD..].chunks_exact(RECORD).take(count);
+        // The file has room for RECORDS, most of it never written.
+        file.take((count * RECORD) as u64).read_to_end(&mut stored).map_err(io)?;
+        let stored = stored.chunks_exact(RECORD);
         let records: Vec<_> = stored.filter_map(|b| Record::decode([word(&b[..8]), word(&b[8..])])).collect();
         let given = fs::metadata(path).map_or(u64::MAX, |file| file.blocks() * BLOCK);
         let cut_short = records.len() < count && given < (HEAD + count * RECORD) as u64;

@@ -44,6 +44,11 @@ pub struct Fake {
     pub group: Option<GroupUse>,
     /// By our pager, by the kernel with swap, and in a limit without swap.
     pub pager: Behaviour,
+    /// The time of that many at a time, in seconds, and what they take in MiB; a server's is infinite. The kernel kills
+    /// what takes more than the group's RAM.
+    pub jobs: Vec<(u32, f64, u64)>,
+    /// What a run takes after the first one, as a part of its time: it finds its work done.
+    pub again: f64,
     /// By the kernel.
     pub kernel: Behaviour,
     /// In a limit without swap.
@@ -76,6 +81,8 @@ impl Fake {
             peak: 0,
             group: None,
             pager: Behaviour::default(),
+            jobs: Vec::new(),
+            again: 1.0,
             kernel: Behaviour::default(),
             limit: Behaviour::default(),
             noise: 0.0,
@@ -95,6 +102,19 @@ impl Fake {
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (bits ^ (bits >> 31)) as f64 / u64::MAX as f64
+    }
+
+    /// The run of that many at a time: what the table has for the largest number that is not larger.
+    fn of_jobs(&self, trial: &Trial, jobs: u32, count: usize) -> Run {
+        let row = self.jobs.iter().rfind(|(number, ..)| *number <= jobs).or(self.jobs.first());
+        let (_, seconds, mib) = *row.expect("a table of jobs");
+        let killed = trial.ram_bytes.is_some_and(|ram| mib << 20 > ram);
+        let seconds = if killed { self.seconds / 2.0 } else { seconds };
+        let part = if count > 0 { self.again } else { 1.0 };
+        let fixed_bytes = (mib << 20).min(trial.ram_bytes.unwrap_or(u64::MAX));
+        let group = Some(GroupUse { fixed_bytes, peak_bytes: fixed_bytes, ..GroupUse::default() });
+        let status = if killed { 2 } else { self.status };
+        Run { seconds: seconds * part, status, killed, group, ..Run::default() }
     }
 
     /// The run as the table has it.
@@ -152,7 +172,7 @@ impl Runner for Fake {
         if let (Some(why), Some(_)) = (self.behaviour(trial).refused, trial.ram_bytes) {
             return Outcome::Refused(Refusal::new(4, why));
         }
-        let mut run = self.ended(trial, count);
+        let mut run = trial.jobs.map_or_else(|| self.ended(trial, count), |jobs| self.of_jobs(trial, jobs, count));
         run.seconds *= (1.0 + self.noise * self.chance(count)) * (1.0 + self.drift).powi(count as i32);
         run.input_lost = self.input_lost.map(Into::into);
         // A machine that is busy delays a run; its work stays the same.

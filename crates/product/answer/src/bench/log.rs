@@ -51,10 +51,7 @@ impl RunLog {
     }
 
     fn ran(&self) -> impl Iterator<Item = (&Trial, &Run)> {
-        self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Outcome::Ran(run) => Some((&entry.trial, run)),
-            _ => None,
-        })
+        self.entries.iter().filter_map(|entry| Some((&entry.trial, entry.outcome.ran()?)))
     }
 
     /// The runs that others are held against: the recorded one, and those alone that ended.
@@ -144,6 +141,13 @@ impl RunLog {
             .into_iter()
             .find(|(known, runs)| known == way && runs.ram_bytes == Some(ram_bytes))
             .map(|kind| kind.1)
+    }
+
+    /// The runs of that many at a time.
+    pub fn of_jobs(&self, jobs: u32) -> Runs {
+        let mut runs = Runs::default();
+        self.ran().filter(|(trial, _)| trial.jobs == Some(jobs)).for_each(|(_, run)| runs.add(run, None));
+        runs
     }
 
     /// Why the program could not be run by this way in that RAM; `None`: it could.

@@ -226,7 +226,8 @@ impl Measuring<'_> {
             }
         };
         let code = recording.shell_code();
-        Nothing::refuse(program_of(Some(&line(self.command))), Some(code.into()), recording.managed_bytes)?;
+        Nothing::refuse(program_of(Some(&line(self.command))), Some(code.into()), recording.managed_bytes)
+            .map_err(|nothing| Nothing { ended_early: recording.limit.is_some(), ..nothing })?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = First::new(recording.seconds, status, left);

@@ -8,6 +8,7 @@ pub mod evidence;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 pub mod fit;
+pub mod jobs;
 pub mod limit;
 pub mod limit_answer;
 pub mod log;

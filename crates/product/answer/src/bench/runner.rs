@@ -16,6 +16,7 @@ use coldframe_live::Options;
 use coldframe_proc::{field, text, Process};
 use coldframe_recording::span::PAGE;
 use rustix::fs::{fadvise, Advice};
+use rustix::process::Signal;
 
 use super::plan::Runner;
 use super::trial::{Outcome, Refusal, Trial};
@@ -23,7 +24,7 @@ use crate::error::AnswerError;
 use crate::listener::Silent;
 use crate::predict::bits::file_looks::FileLooks;
 use crate::run::by_kernel::ready_here;
-use crate::run::child::{below_since, Care, Child, Why, GRACE};
+use crate::run::child::{below_since, send, Care, Child, Why, GRACE};
 use crate::run::looks::group::GroupLooks;
 use crate::run::order::{Order, Program, NO_LIMIT};
 use crate::run::paged::{run, PagedRun};
@@ -161,8 +162,12 @@ impl<'a> Bench<'a> {
             ..Options::new(ram)
         };
         let looks = GroupLooks::new((shown || ram == NO_LIMIT).then_some(&self.mapped));
+        let ends_if_killed = trial.jobs.is_some();
         let look = |group: &Group, process: u32| {
-            looks.look(group);
+            if looks.look(group) && ends_if_killed {
+                // Its parent may wait for it forever.
+                group.processes().into_iter().for_each(|process| send(process, Signal::KILL));
+            }
             if shown {
                 self.streams.look(process);
             }

@@ -21,12 +21,14 @@ pub struct Trial {
     pub shown: bool,
     /// Files that leave the page cache first.
     pub cold: Rc<[PathBuf]>,
+    /// How many at a time; `None`: it is not about that. A run of which a process is killed ends then.
+    pub jobs: Option<u32>,
 }
 
 impl Trial {
     /// The program alone.
     pub fn plain(at_most: Option<f64>) -> Trial {
-        Trial { way: Way::plain(), ram_bytes: None, at_most, shown: false, cold: Rc::new([]) }
+        Trial { way: Way::plain(), ram_bytes: None, at_most, shown: false, cold: Rc::new([]), jobs: None }
     }
 
     /// The program in that RAM.
@@ -52,6 +54,17 @@ pub enum Outcome {
     Refused(Refusal),
     /// A signal to coldframe ended it: there are no more runs.
     Signal,
+}
+
+impl Outcome {
+    /// The run; `None`: there was none.
+    pub fn ran(&self) -> Option<&Run> {
+        if let Outcome::Ran(run) = self {
+            Some(run)
+        } else {
+            None
+        }
+    }
 }
 
 /// Why a program could not be run.

@@ -8,16 +8,20 @@ use coldframe_sheet::sheet::Sheet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::device::advice::{sleepers, Advice};
 use crate::device::counts::Disk;
+use crate::device::defaults::{defaults, DefaultSwap};
 use crate::device::seen::Seen;
-use crate::device::sizes::{Demand, Life, RamSize, DAY};
+use crate::device::sizes::{Demand, KindLife, Life, RamSize, RamVerdict, Swap, ZramPlan, DAY};
+use crate::machine::killers::{killers, Killer, OrdinaryWork};
 use crate::predict::bits::look::{Look, Stretch};
 use crate::SCHEMA_VERSION;
 
 /// What could leave is asked for these ages, in seconds.
 const AGES: [f64; 2] = [60.0, 600.0];
-/// Smaller sizes of RAM that are asked about.
+/// Smaller sizes of RAM that are asked about, and the powers of two that RAM is sold in.
 const SMALLER: usize = 3;
+const SOLD: std::ops::RangeInclusive<u32> = 26..=44;
 
 /// The answer for a device.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -30,6 +34,9 @@ pub struct DeviceAnswer {
     pub seen: Seen,
     /// RAM that was needed in half of the windows, in 95 of 100, and at most.
     pub needed_bytes: Option<[u64; 3]>,
+    /// The most that was needed in a window, without the reserve, which is smaller in less RAM; without windows, in the
+    /// longest stretch; null: nothing was seen.
+    pub needed_at_most_bytes: Option<u64>,
     /// Of that, always: the kernel's and shared memory; and what the kernel keeps free.
     pub fixed_bytes: u64,
     /// Mapped files that were referenced in a minute.
@@ -38,14 +45,23 @@ pub struct DeviceAnswer {
     pub own_bytes: u64,
     /// Own memory that was not referenced for so many seconds; the last one is the longest time that was watched.
     pub cold: Vec<(f64, u64)>,
-    /// This RAM, and the next three sizes that RAM is sold in, with which something has to leave.
+    /// This RAM, the smallest that RAM is sold in with which nothing has to leave, and the next smaller ones, at most
+    /// three in all, to the first that is too small.
     pub sizes: Vec<RamSize>,
+    /// What other systems make for this RAM by themselves.
+    pub defaults: Vec<DefaultSwap>,
+    /// What could be done about the memory of each of `seen.owners`.
+    pub advice: Vec<Advice>,
+    /// Thresholds for the programs that kill when memory runs out, with the recommended zram.
+    pub killers: Vec<Killer>,
     /// The disk that swap on flash would write to.
     pub disk: Option<Disk>,
     /// Bytes that are written to it a day now.
     pub written_a_day: Option<f64>,
-    /// Its life, if it goes on like that.
+    /// Its life, if it goes on like that. Below an hour of watching this says little.
     pub life: Life,
+    /// By kinds of flash, if it has no sheet, or that has no cycles.
+    pub life_by_kind: Vec<KindLife>,
     /// The device's sheet.
     pub sheet: Option<String>,
     /// The kernel's `vm.swappiness` for zram beside this disk.
@@ -87,13 +103,21 @@ impl DeviceAnswer {
             written_a_day: written,
             sheet,
         };
-        let in_use = memory.total_bytes.min(fixed + files as u64 + private);
-        let sizes =
-            std::iter::once(memory.total_bytes).chain(smaller(in_use)).map(|ram| demand.with_ram(ram)).collect();
+        let sizes = sizes(&demand, memory.total_bytes);
+        let longest =
+            seen.stretches.iter().filter_map(|stretch| stretch.looks.last()).map(|look| look.referenced_bytes);
+        let in_stretch = longest.max().map(|bytes| fixed + files as u64 + bytes);
+        let at_most = needed.map(|[.., maximum]| maximum - memory.reserve_bytes).or(in_stretch);
+        let zram = sizes[0].zram.as_ref().and_then(|swap| swap.plan.as_ref().map(|plan| (swap, plan)));
         DeviceAnswer {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),
             needed_bytes: needed,
+            needed_at_most_bytes: at_most,
+            killers: killers(&ordinary(&demand, at_most, zram), &seen.killers),
+            defaults: defaults(memory.total_bytes, seen.pages.share(&seen.pages.lz4)),
+            advice: seen.owners.iter().map(Advice::new).collect(),
+            life_by_kind: demand.life_by_kind(),
             fixed_bytes: fixed,
             files_bytes: files as u64,
             own_bytes: private,
@@ -147,18 +171,41 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
                 .into(),
         );
     }
-    match sheet.map(Sheet::cycles) {
-        None => notes.push("The flash's life needs its sheet: --device SHEET".into()),
-        Some(Err(error)) => notes.push(format!("The flash's life is not known: {error}")),
-        Some(Ok(_)) => {}
+    if sheet.is_none_or(|sheet| sheet.cycles().is_err()) {
+        notes.push("How often the flash may be erased is not known: see its data sheet (--device SHEET)".into());
     }
     notes
 }
 
-/// The next sizes that RAM is sold in: powers of two, and one and a half of them.
-fn smaller(bytes: u64) -> impl Iterator<Item = u64> {
-    let sizes = (20..63).rev().flat_map(|power| [3u64 << (power - 1), 1 << power]);
-    sizes.skip_while(move |size| *size >= bytes).take(SMALLER)
+/// This RAM, and the sizes that RAM is sold in from the smallest in which all stays.
+fn sizes(demand: &Demand, total: u64) -> Vec<RamSize> {
+    let sold: Vec<RamSize> =
+        SOLD.rev().map(|power| 1 << power).filter(|size| *size < total).map(|ram| demand.with_ram(ram)).collect();
+    let enough = sold.iter().rposition(|size| size.flash.out_bytes == 0).unwrap_or(0);
+    let mut sizes = vec![demand.with_ram(total)];
+    for size in sold.into_iter().skip(enough).take(SMALLER) {
+        let verdicts = [size.zram.as_ref().map_or(RamVerdict::TooSmall, |zram| zram.verdict), size.flash.verdict];
+        sizes.push(size);
+        if verdicts == [RamVerdict::TooSmall; 2] {
+            break;
+        }
+    }
+    sizes
+}
+
+/// What ordinary work needs of this RAM with the recommended zram. What is unused for a minute may be in it.
+fn ordinary(demand: &Demand, needed: Option<u64>, zram: Option<(&Swap, &ZramPlan)>) -> OrdinaryWork {
+    let (seen, swap_bytes) = (demand.seen, zram.map_or(0, |(_, plan)| plan.disk_bytes));
+    let used = zram.map_or(0, |(swap, _)| swap.out_bytes.max(demand.unused_bytes));
+    let waited = seen.traffic.waited_us.map_or(0.0, |us| us as f64 / 1e6 / seen.seconds.max(1e-9));
+    OrdinaryWork {
+        ram_bytes: seen.memory.total_bytes,
+        needed_bytes: needed.map(|needed| needed + seen.memory.reserve_bytes),
+        swap_bytes,
+        swap_fill: used as f64 / swap_bytes.max(1) as f64,
+        sleepers: sleepers(&seen.owners, swap_bytes),
+        waits: zram.and_then(|(swap, _)| swap.stall.1).map(|stall| stall.max(waited)),
+    }
 }
 
 /// Own memory that was not referenced, by age; the last one is the longest that was watched.
@@ -251,11 +298,16 @@ mod tests {
 
     #[test]
     fn sizes_are_sold_ones_in_which_something_leaves_and_zram_takes_its_part() {
-        let device = DeviceAnswer::new(seen(), None);
-        let sizes: Vec<_> = device.sizes.iter().map(|size| size.ram_bytes / MIB).collect();
-        // All there is takes 450 MiB.
-        assert_eq!(sizes, [512, 384, 256, 192]);
-        let [all, most, half, least] = [0, 1, 2, 3].map(|i| &device.sizes[i]);
+        let with = |mib: u64| {
+            let seen = seen();
+            DeviceAnswer::new(Seen { memory: MachineMemory { total_bytes: mib * MIB, ..seen.memory }, ..seen }, None)
+        };
+        let sold = |mib: u64| with(mib).sizes.iter().map(|size| size.ram_bytes / MIB).collect::<Vec<_>>();
+        // All there is takes 450 MiB; in 128 MiB even what cannot leave has no room.
+        assert_eq!(sold(512), [512, 256, 128]);
+        assert_eq!(sold(24 << 10), [24 << 10, 512, 256, 128], "16, 8, 4, 2 and 1 GiB are like 512 MiB");
+        let (device, smaller) = (with(512), with(384));
+        let ([all, half, least], most) = ([0, 1, 2].map(|i| &device.sizes[i]), &smaller.sizes[0]);
         assert_eq!((all.flash.out_bytes, all.zram.as_ref().unwrap().stall), (0, (0.0, Some(0.0))));
         // 384 - 150 leave 234 of 300: 66 go to the flash, 88 to a zram that takes a quarter of them.
         assert_eq!((most.flash.out_bytes / MIB, most.zram.as_ref().unwrap().out_bytes / MIB), (66, 88));
@@ -269,11 +321,11 @@ mod tests {
         let cut = Stretch { private_bytes: 300 * MIB, looks: vec![Look::default()] };
         let with_cut = Seen { stretches: [seen().stretches, vec![cut]].concat(), ..seen() };
         assert_eq!(
-            DeviceAnswer::new(with_cut, None).sizes[2].flash,
+            DeviceAnswer::new(with_cut, None).sizes[1].flash,
             *flash,
             "a stretch that a signal cut short says nothing"
         );
-        assert!(!least.flash.fits && least.flash.stall.1.is_none(), "42 MiB are less than what is used all the time");
+        assert_eq!((least.flash.verdict, least.flash.fits), (RamVerdict::TooSmall, false));
     }
 
     #[test]
@@ -285,7 +337,7 @@ mod tests {
         let years = |a_day: f64| sheet.cycles().unwrap() as f64 * area as f64 / a_day / 365.25;
         let life = device.life.1.unwrap();
         assert!((life / years(now) - 1.0).abs() < 1e-6, "{life}");
-        let half = &device.sizes[2].flash;
+        let half = &device.sizes[1].flash;
         let with_swap = half.life.1.unwrap();
         assert!((with_swap / years(now + half.written_a_day.0) - 1.0).abs() < 1e-6 && with_swap < life, "{half:?}");
         assert_eq!(DeviceAnswer::new(seen(), None).life, (None, None));
@@ -309,6 +361,67 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_seen_is_not_called_too_small_nor_what_waits_a_fifth_fit() {
+        let verdicts = |disk_us| {
+            let device = DeviceAnswer::new(Seen { disk_us, ..seen() }, None);
+            let size = device.sizes[1].clone();
+            [size.zram.unwrap().verdict, size.flash.verdict]
+        };
+        // 124 to 25,856 pages a second: 13 % at most; 1 % or more; 62 % and more; unknown.
+        assert_eq!(verdicts(Some([0.5, 1.0, 5.0])), [RamVerdict::NotSeen, RamVerdict::Fits]);
+        assert_eq!(verdicts(Some([100.0, 200.0, 400.0]))[1], RamVerdict::MayWait);
+        assert_eq!(verdicts(Some([5000.0; 3]))[1], RamVerdict::TooSmall);
+        assert_eq!(verdicts(None)[1], RamVerdict::NotSeen);
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../data/traces/debian.device.json");
+        let device = DeviceAnswer::new(read(&file).unwrap(), None);
+        let debian = device.sizes.iter().find(|size| size.ram_bytes == 256 * MIB).unwrap();
+        let both = [debian.zram.as_ref().unwrap().verdict, debian.flash.verdict];
+        assert_eq!(both, [RamVerdict::NotSeen; 2], "its first look came after 10 s: {debian:?}");
+    }
+
+    #[test]
+    fn a_flash_of_unknown_erases_lives_as_long_as_its_kind_and_a_known_one_as_its_sheet() {
+        let years = |sheet: Option<&str>| {
+            let sheet = sheet.map(|name| sheet::find(name).unwrap());
+            let device = DeviceAnswer::new(seen(), sheet.as_ref());
+            let years: Vec<_> = device.life_by_kind.iter().map(|kind| (kind.kind, kind.years)).collect();
+            (years, device.life)
+        };
+        // 4320 MiB a day are 4.22 erases of each block of 1 GiB: 1000 in 0.65 years.
+        let (kinds, life) = years(None);
+        assert_eq!((kinds.len(), kinds[1].0, life), (3, "TLC", (None, None)));
+        assert!((kinds[1].1[0] - 0.649).abs() < 0.001 && (kinds[1].1[1] - 1.947).abs() < 0.002, "{kinds:?}");
+        // A card has no size of its own in its sheet, an eMMC has 59 GiB.
+        assert_eq!(years(Some("SD-A2")).0, kinds);
+        for name in ["eMMC-5.1", "UFS-3.1"] {
+            let (larger, life) = years(Some(name));
+            assert!(larger[2].1[0] > 10.0 * kinds[2].1[0] && life == (None, None), "{name}: {larger:?}");
+        }
+        assert_eq!(years(Some("NVMe-980")).0, []);
+    }
+
+    #[test]
+    fn the_killers_thresholds_are_of_the_recommended_zram_as_it_is_filled() {
+        let device = DeviceAnswer::new(Seen { killers: vec!["earlyoom".into()], ..seen() }, None);
+        // 140 MiB unused for a minute in a zram of 176 MiB; 270 of 512 MiB needed.
+        let lines: Vec<_> =
+            device.killers.iter().flat_map(|one| &one.settings).map(|(_, line)| line.as_str()).collect();
+        assert_eq!((lines[0], lines[1]), ("SwapUsedLimit=90%", "DefaultMemoryPressureLimit=20%"));
+        assert!(lines.contains(&"EARLYOOM_ARGS=\"-m 10 -s 10\""), "{lines:?}");
+        let nothing = DeviceAnswer::new(Seen::default(), None);
+        assert!(nothing.killers.iter().all(|killer| killer.settings.is_empty()), "{:?}", nothing.killers);
+    }
+
+    #[test]
+    fn what_is_needed_is_known_from_a_stretch_if_no_window_was_watched() {
+        let short = DeviceAnswer::new(Seen { windows: vec![], ..seen() }, None);
+        // 100 of the kernel's, 50 of files, 200 referenced in the stretch.
+        assert_eq!((short.needed_bytes, short.needed_at_most_bytes), (None, Some(350 * MIB)));
+        assert_eq!(DeviceAnswer::new(seen(), None).needed_at_most_bytes, Some(270 * MIB));
+        assert_eq!(DeviceAnswer::new(Seen::default(), None).needed_at_most_bytes, None);
+    }
+
+    #[test]
     fn what_is_not_known_is_said() {
         let nothing = DeviceAnswer::new(Seen::default(), None);
         let notes = nothing.notes.join("; ");
@@ -319,6 +432,6 @@ mod tests {
         let full = Seen { swaps: vec![("/swap".into(), 100, 99)], ..seen() };
         assert!(DeviceAnswer::new(full, None).notes.join("; ").contains("full"));
         let onenand = sheet::find("KFG5616").unwrap();
-        assert!(DeviceAnswer::new(seen(), Some(&onenand)).notes.join("; ").contains("endurance.cycles"));
+        assert!(DeviceAnswer::new(seen(), Some(&onenand)).notes.join("; ").contains("data sheet"));
     }
 }

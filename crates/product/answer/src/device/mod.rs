@@ -10,8 +10,10 @@
 
 use coldframe_proc::Tree;
 
+mod advice;
 mod answer;
 pub mod counts;
+mod defaults;
 #[allow(unsafe_code, reason = "it asks a drive by ioctl")]
 mod nvme;
 mod seen;
@@ -19,9 +21,11 @@ mod sizes;
 pub mod trial;
 mod watch;
 
+pub use crate::device::advice::Advice;
 pub use crate::device::answer::DeviceAnswer;
+pub use crate::device::defaults::DefaultSwap;
 pub use crate::device::seen::{read, Owner, Seen};
-pub use crate::device::sizes::{Life, RamSize, Swap, ZramPlan};
+pub use crate::device::sizes::{KindLife, Life, RamSize, RamVerdict, Swap, ZramPlan, DAY};
 pub use crate::device::trial::{trial, ZramTrial};
 use crate::device::watch::watch;
 pub use crate::device::watch::WatchOptions;
@@ -31,15 +35,22 @@ use crate::listener::Listener;
 /// Watches this machine. Ctrl-C ends it with what is known by then.
 ///
 /// # Errors
-/// Not root, a container, a kernel without referenced bits, or a file that cannot be written or read.
+/// Not root, a container, a kernel without referenced bits, or a file that cannot be written or read, or is not to be
+/// overwritten.
 pub fn look(options: &WatchOptions, listener: &dyn Listener) -> Result<Seen, AnswerError> {
     let tree = Tree::machine();
-    possible(&tree)?;
     let before = match (&options.save, options.resume) {
         (Some(path), true) if path.exists() => read(path)?,
+        (Some(path), false) if path.exists() => {
+            let path = path.display();
+            return Err(AnswerError::usage(format!(
+                "{path} is there: go on with it by --resume, or give another name"
+            )));
+        }
         (None, true) => return Err(AnswerError::usage("--resume goes on with the file of --save; give --save FILE")),
         _ => Seen::default(),
     };
+    possible(&tree)?;
     watch(&tree, options, before, listener)
 }
 
@@ -65,4 +76,23 @@ fn possible(tree: &Tree) -> Result<(), AnswerError> {
         return lacks("this kernel has no referenced bits for programs; it needs CONFIG_PROC_PAGE_MONITOR");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::listener::Silent;
+
+    #[test]
+    fn a_file_of_another_day_is_not_overwritten_and_the_remedy_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let save = folder.path().join("day.json");
+        std::fs::write(&save, "yesterday").unwrap();
+        let options = WatchOptions { time: Duration::ZERO, every: None, save: Some(save.clone()), resume: false };
+        let error = look(&options, &Silent).unwrap_err().to_string();
+        assert!(error.contains("day.json is there") && error.contains("--resume"), "{error}");
+        assert_eq!(std::fs::read_to_string(save).unwrap(), "yesterday");
+    }
 }

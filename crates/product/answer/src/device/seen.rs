@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::counts::{Disk, MachineMemory, Traffic, Zram};
 use crate::error::AnswerError;
+use crate::machine::killers::present;
 use crate::predict::bits::look::{Look, Stretch};
 use crate::predict::bits::page_sample::PageSample;
 
@@ -51,6 +52,12 @@ pub struct Seen {
     pub disks: Vec<Disk>,
     /// Whether the kernel has zram.
     pub zram: bool,
+    /// The system, as it calls itself.
+    #[serde(default)]
+    pub system: String,
+    /// The programs that kill when memory runs out that this machine has.
+    #[serde(default)]
+    pub killers: Vec<String>,
     /// What a page costs that comes back from the disk: least, mean and most, in microseconds; null: not measured.
     pub disk_us: Option<[f64; 3]>,
 }
@@ -73,6 +80,9 @@ pub struct Owner {
     /// What the group of a unit is charged, with files and the kernel's own; 0: not known.
     #[serde(default)]
     pub charged_bytes: u64,
+    /// The part of the time that it had a processor, of one; null: not seen.
+    #[serde(default)]
+    pub busy: Option<f64>,
 }
 
 /// Reads what `--save` wrote.
@@ -106,6 +116,10 @@ impl Seen {
     pub(crate) fn begin(&mut self, tree: &Tree) {
         (self.seen_version, self.kernel, self.processor) = (SEEN_VERSION, tree.kernel_release(), tree.processor());
         let module = tree.path(format!("/lib/modules/{}/kernel/drivers/block/zram", self.kernel));
+        self.killers = present(tree);
+        let release = tree.text("/etc/os-release");
+        let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        self.system = name.unwrap_or_default().trim_matches('"').into();
         self.zram = module.is_dir() || tree.path("/sys/class/zram-control").is_dir();
     }
 }

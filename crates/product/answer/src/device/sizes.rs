@@ -10,7 +10,7 @@
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_proc::PAGE;
-use coldframe_sheet::flash::{self, Moved};
+use coldframe_sheet::flash::{self, FlashKind, Moved};
 use coldframe_sheet::sheet::Sheet;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ use crate::predict::bits::look::Stretch;
 use crate::predict::bits::page_sample::Compression;
 
 /// Seconds of a day.
-pub(crate) const DAY: f64 = 86_400.0;
+pub const DAY: f64 = 86_400.0;
 /// Room in a zram for more than was seen; and its sizes are multiples of this.
 const ROOM: f64 = 1.25;
 const STEP: u64 = 16 << 20;
@@ -44,13 +44,30 @@ pub struct RamSize {
     pub flash: Swap,
 }
 
+/// What is known of a size of RAM with its swap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RamVerdict {
+    /// Processes wait for less than a fifth of the time.
+    #[default]
+    Fits,
+    /// They may wait for that long, or not.
+    MayWait,
+    /// How long they wait at most was not seen: no look was that short, or no price is known.
+    NotSeen,
+    /// They wait for a fifth or more, or more has to leave than can.
+    TooSmall,
+}
+
 /// What swap holds and costs at a size of RAM.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Swap {
     /// Bytes of pages that have to leave RAM.
     pub out_bytes: u64,
-    /// Whether the rest fits.
+    /// Whether the rest is known to fit.
     pub fits: bool,
+    /// What is known of it.
+    pub verdict: RamVerdict,
     /// The zram to make for it.
     pub plan: Option<ZramPlan>,
     /// Pages that come back a second: at least, about, and at most; the last is null: more than was watched shows.
@@ -76,6 +93,19 @@ pub struct ZramPlan {
     pub share: f64,
     /// The most RAM that it may take.
     pub limit_bytes: u64,
+}
+
+/// The life of a kind of flash: a range of its kind, not a number of this device.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct KindLife {
+    /// As `TLC`.
+    pub kind: &'static str,
+    /// Erases that a block of this kind is rated for: from and to.
+    pub cycles: [u64; 2],
+    /// Years at what is written now: from and to.
+    pub years: [f64; 2],
+    /// Who says so.
+    pub source: &'static str,
 }
 
 /// Years until the flash is worn: at least and at most; null: not known.
@@ -106,7 +136,8 @@ impl Demand<'_> {
         let (zstd, lz4) = (self.zram(ram_bytes, "zstd", &pages.zstd), self.zram(ram_bytes, "lz4", &pages.lz4));
         let longest = |swap: &Swap| swap.stall.1.unwrap_or(f64::INFINITY);
         let faster = |lz4: &Swap, zstd: &Swap| longest(zstd) > ZSTD_STALL && longest(lz4) < longest(zstd);
-        let zram = zstd.zip(lz4).map(|(zstd, lz4)| if lz4.fits && faster(&lz4, &zstd) { lz4 } else { zstd });
+        let better = |lz4: &Swap, zstd: &Swap| lz4.verdict < zstd.verdict || lz4.fits && faster(lz4, zstd);
+        let zram = zstd.zip(lz4).map(|(zstd, lz4)| if better(&lz4, &zstd) { lz4 } else { zstd });
         RamSize { ram_bytes, zram, flash: self.flash(ram_bytes) }
     }
 
@@ -124,7 +155,7 @@ impl Demand<'_> {
         let touch = self.seen.pages.touch_us;
         // What leaves goes to make room for what comes back: the same time, if a processor has none to spare.
         let (low, high) = (unpack + touch, 2.0 * (unpack + pack + touch));
-        let disk = (out.min(private) * ROOM).max(self.unused_bytes as f64).max(1.0);
+        let disk = (out.min(private).max(self.unused_bytes as f64) * ROOM).max(1.0);
         let disk_bytes = (disk as u64).next_multiple_of(STEP);
         let limit_bytes = ((disk_bytes as f64 * share * ROOM) as u64).next_multiple_of(1 << 20);
         let plan = Some(ZramPlan { disk_bytes, algorithm: algorithm.into(), share, limit_bytes });
@@ -159,11 +190,16 @@ impl Demand<'_> {
         let high = known.then_some(high);
         let longest = high.map(|high| high * dear / 1e6).filter(|stall| stall.is_finite());
         let private = self.private_bytes as f64;
-        // An unknown most: more than was watched shows.
-        let fits = out < private && longest.is_some_and(|stall| stall < STALL_MAX);
+        let verdict = match longest {
+            _ if out >= private || low * cheap / 1e6 >= STALL_MAX => RamVerdict::TooSmall,
+            None => RamVerdict::NotSeen,
+            Some(stall) if stall < STALL_MAX => RamVerdict::Fits,
+            Some(_) => RamVerdict::MayWait,
+        };
         Swap {
             out_bytes: out.min(private) as u64,
-            fits,
+            fits: verdict == RamVerdict::Fits,
+            verdict,
             back_per_second: (low, about, high),
             stall: (low * cheap / 1e6, longest),
             ..Swap::default()
@@ -187,13 +223,29 @@ impl Demand<'_> {
 
     /// With more bytes a day than now.
     pub fn life(&self, more: (f64, Option<f64>)) -> Life {
-        let years = |more: f64| {
-            let (sheet, now) = (self.sheet?, self.written_a_day?);
-            let area = sheet.capacity().ok().or(self.disk.map(|disk| Bytes(disk.size_bytes)))?;
-            let erases = flash::erases_even(Bytes((now + more) as u64), area);
-            flash::life_years(sheet.cycles().ok()?, erases, DAY * 1e9)
-        };
+        let years = |more: f64| self.years(self.sheet?.cycles().ok()?, more);
         (more.1.and_then(years), years(more.0))
+    }
+
+    /// With so many erases a block, and more bytes a day than now.
+    fn years(&self, cycles: u64, more: f64) -> Option<f64> {
+        let sheet = self.sheet.and_then(|sheet| sheet.capacity().ok());
+        let area = sheet.or(self.disk.map(|disk| Bytes(disk.size_bytes)))?;
+        let erases = flash::erases_even(Bytes((self.written_a_day? + more) as u64), area);
+        flash::life_years(cycles, erases, DAY * 1e9)
+    }
+
+    /// By kinds of flash, since the device's own erases are not known; none if they are.
+    pub fn life_by_kind(&self) -> Vec<KindLife> {
+        let life = |kind: &FlashKind| {
+            let [low, high] = kind.cycles;
+            let years = [self.years(low, 0.0)?, self.years(high, 0.0)?];
+            Some(KindLife { kind: kind.name, cycles: kind.cycles, years, source: kind.source })
+        };
+        match self.sheet.map(Sheet::cycles) {
+            Some(Ok(_)) => Vec::new(),
+            _ => flash::KINDS.iter().filter_map(life).collect(),
+        }
     }
 
     /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the

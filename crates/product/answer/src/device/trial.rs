@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::Tree;
+use coldframe_proc::{Tree, PAGE};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,6 +33,33 @@ pub struct ZramTrial {
     pub after: Counted,
     /// The zram at its end.
     pub zram: Zram,
+    /// Pages that went to this zram, and that came back from it; what else moved was in other swap.
+    pub own_pages: [u64; 2],
+    /// Whether so little went to it that the trial says nothing.
+    pub says_nothing: bool,
+}
+
+impl ZramTrial {
+    /// Bytes that went to its zram.
+    pub fn own_bytes(&self) -> u64 {
+        self.own_pages[0] * PAGE
+    }
+}
+
+/// A zram that had less than this part of what is expected in it says nothing.
+const LITTLE: f64 = 0.01;
+
+/// Whether a trial says nothing: hardly a page of those that the zram is for has been in it.
+fn says_nothing(plan: &ZramPlan, own_pages: [u64; 2]) -> bool {
+    ((own_pages[0] * PAGE) as f64) < LITTLE * plan.disk_bytes as f64
+}
+
+/// Pages that were written to and read from a block device (`stat`: sectors of 512 bytes, third and seventh field).
+fn own_pages(tree: &Tree, name: &str) -> [u64; 2] {
+    let stat = tree.text(format!("/sys/block/{name}/stat"));
+    let sectors =
+        |word: usize| stat.split_whitespace().nth(word).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    [sectors(6), sectors(2)].map(|sectors| sectors * 512 / PAGE)
 }
 
 /// What was counted in a time.
@@ -87,9 +114,27 @@ pub fn trial(device: &DeviceAnswer, listener: &dyn Listener) -> Result<ZramTrial
     let seen = &device.seen;
     let before = Counted { seconds: seen.seconds, traffic: seen.traffic, written_bytes: written(&seen.disks) };
     let zram = zrams(&tree).into_iter().find(|zram| name.ends_with(&zram.name)).unwrap_or_default();
+    let own_pages = own_pages(&tree, &zram.name);
     if !guard.is_alive() {
         listener.warn("coldframe: the guard was killed, so the trial ends; another one puts the old settings back\n");
     }
     guard.end();
-    Ok(ZramTrial { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), plan, before, after, zram })
+    let says_nothing = says_nothing(&plan, own_pages);
+    let (schema_version, version) = (SCHEMA_VERSION, env!("CARGO_PKG_VERSION"));
+    Ok(ZramTrial { schema_version, version, plan, before, after, zram, own_pages, says_nothing })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zram_that_had_hardly_a_page_says_nothing_and_its_pages_are_its_own_sectors() {
+        let plan = ZramPlan { disk_bytes: 1 << 30, ..ZramPlan::default() };
+        assert!(says_nothing(&plan, [1, 0]) && says_nothing(&plan, [2000, 9000]) && !says_nothing(&plan, [3000, 0]));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("sys/block/zram1")).unwrap();
+        std::fs::write(folder.path().join("sys/block/zram1/stat"), "1 0 24 0 9 0 80 0 0 0 0\n").unwrap();
+        assert_eq!(own_pages(&Tree::new(folder.path()), "zram1"), [10, 3]);
+    }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coldframe_kernel::{group_of, Group};
-use coldframe_proc::{page_in_ram, printable, Mapping, Process, Tree};
+use coldframe_proc::{page_in_ram, printable, processor_ns, Mapping, Process, Tree};
 use coldframe_sheet::quantity::human_size;
 use fastrand::Rng;
 
@@ -93,8 +93,10 @@ pub(crate) fn watch(
         traffic: (Traffic::now(tree), before.traffic),
         disks: [disks(tree), before.disks.clone()],
         known: (before.seconds, before.own_seconds),
+        reads_before: before.reads,
         seen: before,
         owners: HashMap::new(),
+        busy: HashMap::new(),
     };
     notes.seen.begin(tree);
     notes.seen.disk_us = disk_us;
@@ -106,7 +108,7 @@ pub(crate) fn watch(
         };
         let stretch = round(&mut watcher, &mut notes, options.time, options.window(), &mut keep)?;
         notes.seen.stretches.push(stretch);
-        notes.seen.owners = notes.owners();
+        notes.seen.owners = notes.owners(watcher.reader.clock());
         let sample = &mut notes.seen.pages;
         if sample.touch_us == 0.0 {
             sample.touch_us = touch_us();
@@ -164,6 +166,9 @@ struct DeviceNotes<'a> {
     seen: Seen,
     /// Of the last look, by name and whether it is a unit.
     owners: HashMap<(String, bool), Owner>,
+    /// Processor time of the processes of the first look, before it; those that come later had none.
+    busy: HashMap<u32, u64>,
+    reads_before: u64,
 }
 
 impl DeviceNotes<'_> {
@@ -180,9 +185,13 @@ impl DeviceNotes<'_> {
     }
 
     /// Those with most unused memory at the last look.
-    fn owners(&self) -> Vec<Owner> {
-        let named =
-            self.owners.iter().map(|((name, unit), owner)| Owner { name: name.clone(), unit: *unit, ..owner.clone() });
+    fn owners(&self, clock: Duration) -> Vec<Owner> {
+        let named = self.owners.iter().map(|((name, unit), owner)| Owner {
+            name: name.clone(),
+            unit: *unit,
+            busy: owner.busy.map(|seconds| seconds / clock.as_secs_f64().max(1e-9)),
+            ..owner.clone()
+        });
         let mut owners: Vec<Owner> = named.collect();
         owners.sort_by(|a, b| b.cold_bytes.cmp(&a.cold_bytes).then(a.name.cmp(&b.name)));
         owners.truncate(OWNERS);
@@ -205,8 +214,12 @@ impl Observer<Everyone> for DeviceNotes<'_> {
     }
 
     fn process(&mut self, _: &Everyone, process: u32, _: &[Mapping], private: Private) {
+        let (busy, first) = (processor_ns(process), self.seen.reads == self.reads_before);
         let owner = self.owners.entry(owner(&self.tree.process(process))).or_default();
         (owner.process, owner.processes) = (process, owner.processes + 1);
+        let before =
+            if first { *self.busy.entry(process).or_insert(busy) } else { *self.busy.get(&process).unwrap_or(&0) };
+        *owner.busy.get_or_insert(0.0) += busy.saturating_sub(before) as f64 / 1e9;
         owner.own_bytes += (private.resident + private.swap) as u64;
         owner.cold_bytes += (private.resident + private.swap - private.referenced) as u64;
     }

@@ -19,6 +19,12 @@ pub struct SinceStart {
     pub group_bytes: Option<u64>,
     /// What `coldframe squeeze` takes for it: its unit, container or group, or its number.
     pub name: String,
+    /// Whether that is a group, whose limit can be lowered: not the root of all groups.
+    #[serde(default)]
+    pub in_group: bool,
+    /// Other processes in the group.
+    #[serde(default)]
+    pub others: u64,
 }
 
 impl SinceStart {
@@ -26,13 +32,16 @@ impl SinceStart {
     pub(crate) fn of(tree: &Tree, pid: u32, has_bytes: u64) -> SinceStart {
         let family = tree.process(pid).with_descendants();
         // Other programs in its group have a peak of their own.
-        let alone = |group: &Group| group.processes().iter().all(|process| family.contains(process));
-        let group = group_of(tree, &pid.to_string()).ok().filter(alone);
+        let group = group_of(tree, &pid.to_string()).ok();
+        let processes = group.as_ref().map_or_else(Vec::new, Group::processes);
+        let others = processes.iter().filter(|process| !family.contains(process)).count() as u64;
         let more: u64 = family.iter().map(|process| more_at_its_peak(&tree.process(*process))).sum();
         SinceStart {
             processes_bytes: has_bytes + more,
-            group_bytes: group.as_ref().and_then(Group::peak),
+            group_bytes: group.as_ref().filter(|_| others == 0).and_then(Group::peak),
             name: group.as_ref().map_or(pid.to_string(), name),
+            in_group: group.is_some(),
+            others,
         }
     }
 
@@ -121,8 +130,9 @@ mod tests {
         let processes = SinceStart::of(&tree, 7, 76_000 << 10);
         assert_eq!(
             (processes.peak_bytes(), processes.group_bytes, processes.name.as_str()),
-            (136_000 << 10, None, "7")
+            (136_000 << 10, None, "a.service")
         );
+        assert_eq!((own.in_group, own.others, processes.others), (true, 0, 1));
         // Of processes that have ended, the peak from before counts.
         assert_eq!(processes.clone().or(SinceStart::default()), processes);
     }

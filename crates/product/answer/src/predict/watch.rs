@@ -85,13 +85,18 @@ impl Observed {
 
     /// The answer about it. `why`: why it was not recorded; `seconds`: the stand-alone time, if it was measured.
     pub fn answer(&self, why: &str, limits: &Limits, seconds: Option<f64>) -> Result<Watched, AnswerError> {
-        let (exit, command, prices) = (self.ended.status.code(), self.command.clone(), prices()?);
+        // What coldframe has ended has not failed.
+        let exit = self.ended.why.map_or(self.ended.status.code(), |_| Some(0));
+        let (command, prices) = (self.command.clone(), prices()?);
         let (why, limits) = (why.into(), *limits);
         let question = BitsQuestion { command, process: None, exit, prices, why, limits, seconds };
-        let mut answer = answer(&self.bits, &question)?;
+        let mut answer = answer(&self.bits, &question).map_err(|error| match error {
+            AnswerError::Nothing(nothing) => Nothing { ended_early: self.ended.why.is_some(), ..nothing }.into(),
+            error => error,
+        })?;
         if let Some(why) = self.ended.why {
-            let by = if why == Why::Deadline { "after --for" } else { "by a signal" };
-            answer.common.notes.push(format!("ended {by}: this is about what it did until then"));
+            let when = if why == Why::Deadline { "after --for" } else { "at a signal" };
+            answer.common.notes.push(format!("coldframe ended it {when}: this is about what it did until then"));
         }
         Ok(answer)
     }

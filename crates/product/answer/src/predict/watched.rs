@@ -11,7 +11,7 @@ use crate::machine::prices::Price;
 use crate::predict::bits::faults::{covered, faults, Faults};
 use crate::predict::bits::program::Bits;
 use crate::predict::common::{program, Common};
-use crate::predict::curve::{round, round_up, Point, THRASHES};
+use crate::predict::curve::{round, round_limit, round_up, Point, THRASHES};
 use crate::predict::not_paged::NotPaged;
 use crate::predict::question::Limits;
 use crate::predict::since_start::SinceStart;
@@ -40,6 +40,31 @@ pub(crate) struct BitsQuestion {
     pub seconds: Option<f64>,
 }
 
+/// The part of the time that a squeezed program may wait, in percent: the default of `coldframe squeeze`.
+pub const SQUEEZE_PERCENT: f64 = 5.0;
+/// A range is wide if its ends differ by more than this: then it is no size to paste.
+const WIDE: f64 = 2.0;
+
+/// The least limit with which a process waits for memory for no more than that part of the time.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SqueezeRange {
+    /// That part, in percent.
+    pub percent: f64,
+    /// At best; nothing is known of less, if that is all that is known.
+    pub low_bytes: u64,
+    /// Perhaps.
+    pub about_bytes: u64,
+    /// At worst.
+    pub high_bytes: u64,
+}
+
+impl SqueezeRange {
+    /// Whether its ends are so far apart that only a squeeze tells.
+    pub fn is_wide(&self) -> bool {
+        self.high_bytes as f64 > WIDE * self.low_bytes as f64
+    }
+}
+
 /// The run time of a program by RAM on this machine, from referenced bits.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Watched {
@@ -52,6 +77,9 @@ pub struct Watched {
     /// What it has had since its start, if it ran before it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_start: Option<SinceStart>,
+    /// Where `coldframe squeeze` is expected to end, if it ran before it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squeezed: Option<SqueezeRange>,
     /// Seconds of processor time that it had, from its stretches.
     #[serde(default)]
     pub worked_seconds: f64,
@@ -87,6 +115,19 @@ impl Watched {
         let livable = full.seconds + (THRASHES - 1.0) * base;
         let least = known().take_while(|point| point.seconds <= livable).last().copied();
         let thrashes = known().any(|point| point.seconds > livable);
+        let squeezed = question.process.map(|_| {
+            let longest = full.seconds + SQUEEZE_PERCENT / 100.0 * watched.seconds;
+            let least = |time: fn(&Point) -> f64| {
+                let heap = known().take_while(|point| time(point) <= longest).last().map(|point| point.ram_bytes);
+                round_limit(heap.unwrap_or(full.ram_bytes) + watched.rest_bytes)
+            };
+            SqueezeRange {
+                percent: SQUEEZE_PERCENT,
+                low_bytes: least(|point| point.seconds_low),
+                about_bytes: least(|point| point.seconds),
+                high_bytes: least(Point::worst),
+            }
+        });
         let given = question.limits.for_heap(watched.rest_bytes).ram;
         if let Some(ram) = given {
             curve.push(point(watched, own, price, split, ram / PAGE));
@@ -98,6 +139,7 @@ impl Watched {
         Watched {
             process: question.process,
             since_start: None,
+            squeezed,
             worked_seconds: worked,
             touched_pages: last().map(|look| (look.referenced_bytes + PAGE / 2) / PAGE).max().unwrap_or(0),
             swap: price.make.clone(),
@@ -294,6 +336,23 @@ mod tests {
         let (works, hardly) = (of(Some(7), 390.0), of(Some(7), 410.0));
         assert!(works.works() && !hardly.works(), "{}", hardly.worked_seconds);
         assert_eq!(hardly.common.ram_bytes, None);
+    }
+
+    #[test]
+    fn a_process_has_a_range_in_which_a_squeeze_is_expected_to_end_and_a_program_has_none() {
+        let of = |process, seconds: f64| {
+            let watched = Bits { seconds, covered: seconds * 0.512, rest_bytes: 100 * PAGE, ..watched() };
+            Watched::of(&watched, &BitsQuestion { process, ..question() })
+        };
+        assert_eq!(of(None, 4.0).squeezed, None);
+        let (busy, idle) = (of(Some(7), 4.0).squeezed.unwrap(), of(Some(7), 400.0).squeezed.unwrap());
+        for range in [busy, idle] {
+            assert!(range.low_bytes <= range.about_bytes && range.about_bytes <= range.high_bytes, "{range:?}");
+        }
+        // A loop over 4,000 pages has to be in RAM while it runs all the time.
+        assert!((3000..8000).contains(&(busy.about_bytes / PAGE)), "{busy:?}");
+        assert!(idle.high_bytes <= busy.high_bytes && !busy.is_wide(), "{idle:?} {busy:?}");
+        assert!(SqueezeRange { low_bytes: 15, high_bytes: 87, ..busy }.is_wide());
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
 /// Whether this user can make this swap here.
 pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), AnswerError> {
     if *kind == SwapKind::None {
-        return Err(AnswerError::usage("--swap none: only `run` has it; give zram, or the path of a new file"));
+        return Err(AnswerError::usage("--swap none: nothing could leave; give zram, or the path of a new file"));
     }
     if !rustix::process::geteuid().is_root() {
         let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";

@@ -228,7 +228,7 @@ pub(crate) fn below_since() -> impl Fn() -> Vec<u32> + Sync {
     move || below().into_iter().filter(|id| !before.contains(id)).collect()
 }
 
-fn send(process: u32, signal: Signal) {
+pub(crate) fn send(process: u32, signal: Signal) {
     if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         // It may have ended in the meantime.
         let _ = kill_process(process, signal);

@@ -46,13 +46,17 @@ fn find(program: &OsStr, search: &OsStr) -> Result<PathBuf, ProgramError> {
         return Err(ProgramError::NotFound(PathBuf::new()));
     }
     let mut refused = None;
-    let places = match program.as_bytes().contains(&b'/') {
+    let is_path = program.as_bytes().contains(&b'/');
+    let places = match is_path {
         true => vec![PathBuf::from(program)],
         false => places(search).map(|place| place.join(program)).collect(),
     };
     for path in places {
         match std::fs::metadata(&path) {
             Ok(_) if executable(&path) => return Ok(path),
+            // As in shells, folders of PATH are searched for files, as far as this user may enter them.
+            Ok(metadata) if metadata.is_dir() && !is_path => {}
+            Err(_) if !is_path => {}
             Ok(metadata) if metadata.is_dir() => {
                 refused = refused.or(Some(ProgramError::NotExecutable { path, why: "a directory".into() }));
             }
@@ -166,6 +170,18 @@ mod tests {
             resolve(OsStr::new("no-such-program-here"), &[], OsStr::new("/usr/bin:/bin")),
             Err(ProgramError::NotFound(_))
         ));
+    }
+
+    #[test]
+    fn a_folder_of_path_that_hides_the_program_or_has_its_name_does_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("bin/tool")).unwrap();
+        // A file in the place of a folder cannot be entered, either.
+        let closed = file(dir.path(), "closed", b"", 0o644);
+        let search = [closed, dir.path().join("bin")].map(|path| path.display().to_string()).join(":");
+        assert!(matches!(resolve(OsStr::new("tool"), &[], OsStr::new(&search)), Err(ProgramError::NotFound(_))));
+        let path = dir.path().join("bin/tool");
+        assert!(matches!(resolve(path.as_os_str(), &[], OsStr::new("")), Err(ProgramError::NotExecutable { .. })));
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 pub use coldframe_kernel::{Bytes, Program};
-use coldframe_kernel::{KernelError, Parking, Tree};
+use coldframe_kernel::{Guard, KernelError, Parking, SwapKind, Tree};
 use coldframe_sheet::sheet::stored;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
+use crate::run::by_kernel::swappable;
 use crate::run::guards::{folder, guard, this};
 
 /// Programs that are or were parked.
@@ -40,16 +41,20 @@ pub fn list() -> Result<Parked, AnswerError> {
     Ok(Parked { programs: parking()?.programs() })
 }
 
-/// Stops a program and pushes its pages out.
+/// Stops a program and pushes its pages out. `swap`: what is made for it when it is parked for the first time, and
+/// stays until it ends.
 ///
 /// # Errors
 /// It cannot be parked: it continues as before.
-pub fn park(name: &str) -> Result<Program, AnswerError> {
+pub fn park(name: &str, swap: Option<&str>) -> Result<Program, AnswerError> {
     let parking = parking()?;
     if let Some(done) = parking.ask(name, "park")? {
         return Ok(done);
     }
-    start(name)?;
+    let kind = swap.map(SwapKind::parse);
+    kind.as_ref().map_or(Ok(()), |kind| swappable(&Tree::machine(), kind))?;
+    // The parking process has another folder.
+    start(name, kind.map(|kind| kind.to_string()))?;
     parking.ask(name, "park")?.ok_or_else(|| lost(name))
 }
 
@@ -68,9 +73,10 @@ fn lost(name: &str) -> AnswerError {
 }
 
 /// Starts the program's parking process, which outlives this process.
-fn start(name: &str) -> Result<(), AnswerError> {
+fn start(name: &str, swap: Option<String>) -> Result<(), AnswerError> {
     let failed = |e: std::io::Error| KernelError::Refused(format!("the parking process cannot be started: {e}"));
     let mut command = this("kernel-park")?;
+    command.args(swap.map(|swap| format!("--swap={swap}")));
     command.arg("--").arg(name).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).current_dir("/");
     let mut parking_process = command.spawn().map_err(failed)?;
     let mut reply = String::new();
@@ -86,14 +92,28 @@ fn start(name: &str) -> Result<(), AnswerError> {
 ///
 /// # Errors
 /// There is no folder for its socket.
-pub fn keep(name: &str) -> Result<(), AnswerError> {
+pub fn keep(name: &str, swap: Option<&str>) -> Result<(), AnswerError> {
     let _ = rustix::process::setsid();
     let reply = |line: &str| {
         let mut stdout = std::io::stdout();
         let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
     };
-    if let Err(error) = parking()?.keep(&Tree::machine(), name, &guard, || reply("ready")) {
-        reply(&error.to_string());
+    let parking = parking()?;
+    let held = hold(swap).and_then(|held| {
+        parking.keep(&Tree::machine(), name, &guard, || reply("ready"))?;
+        Ok(held)
+    });
+    match held {
+        Ok(held) => _ = held.map(Guard::end),
+        Err(error) => reply(&error.to_string()),
     }
     Ok(())
+}
+
+/// Makes swap; it goes with the guard.
+pub(crate) fn hold(swap: Option<&str>) -> Result<Option<Guard>, KernelError> {
+    let Some(kind) = swap.map(SwapKind::parse) else { return Ok(None) };
+    let mut guard = guard()?;
+    guard.swap(&kind, kind.size(&Tree::machine(), None))?;
+    Ok(Some(guard))
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::costs::page_read;
+use crate::machine::killers::{killers, present, Killer, OrdinaryWork};
 use crate::machine::prices::prices;
 use crate::run::by_kernel::swappable;
 use crate::run::guards::{guard, warn};
@@ -69,6 +70,8 @@ pub struct Squeezed {
     pub advised_bytes: Option<u64>,
     /// Bytes in use before, with those in swap.
     pub before_bytes: u64,
+    /// Thresholds for the programs that kill when memory runs out, with the advised limit; empty: nothing was measured.
+    pub killers: Vec<Killer>,
     /// Whose waits count, if not its own.
     #[serde(skip)]
     pub others: Option<&'static str>,
@@ -85,6 +88,14 @@ pub struct Cgroup {
     pub file: &'static str,
 }
 
+/// How long a step is watched if the user does not say, in seconds.
+pub const WATCH: f64 = 10.0;
+
+/// Steps until that part of its memory is left.
+pub fn steps(part: f64) -> u64 {
+    (part.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil() as u64
+}
+
 /// Less shows nothing.
 const STEP_MIN: Duration = Duration::from_millis(100);
 
@@ -97,17 +108,10 @@ pub fn squeeze(
     listener: &dyn Listener,
     words: fn(&Step) -> String,
 ) -> Result<Squeezed, AnswerError> {
-    if order.watch < STEP_MIN || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
-        let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
-        return Err(AnswerError::usage(message));
-    }
+    order.checked()?;
     warn(listener);
     let tree = Tree::machine();
-    let group = group_of(&tree, order.name)
-        .or_else(|error| group_of(&tree, &process_of(&tree, order.name, error)?.to_string()))?;
-    let kind = order.swap.map(SwapKind::parse);
-    kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
-    let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
+    let (mut squeeze, kind) = target(order)?;
     let mut squeezed = Squeezed::new(order, &squeeze);
     if order.yes {
         if squeeze.others().is_some() {
@@ -120,9 +124,35 @@ pub fn squeeze(
         squeezed.compressed_bytes = space.compressed(None).taken;
         guard.end();
         done?;
+        squeezed.killers = squeezed.advised().map_or(Vec::new(), |step| {
+            let work = OrdinaryWork::with_more_in_swap(&tree, step.swapped_bytes, step.stalled_percent / 100.0);
+            killers(&work, &present(&tree))
+        });
     }
     squeezed.restored = squeeze.restored();
     Ok(squeezed)
+}
+
+impl SqueezeOrder<'_> {
+    /// Refuses what measures nothing.
+    pub(crate) fn checked(&self) -> Result<(), AnswerError> {
+        if self.watch < STEP_MIN || self.max_stall_percent <= 0.0 || self.max_stall_percent >= 100.0 {
+            let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
+            return Err(AnswerError::usage(message));
+        }
+        Ok(())
+    }
+}
+
+/// The group of a name, if it can be squeezed, and the swap to make for it.
+pub(crate) fn target(order: &SqueezeOrder) -> Result<(Squeeze, Option<SwapKind>), AnswerError> {
+    let tree = Tree::machine();
+    let group = group_of(&tree, order.name)
+        .or_else(|error| group_of(&tree, &process_of(&tree, order.name, error)?.to_string()))?;
+    let kind = order.swap.map(SwapKind::parse);
+    kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
+    let squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
+    Ok((squeeze, kind))
 }
 
 /// The most that a page takes to come back, of swap or of a file; `None`: it cannot be measured.
@@ -132,8 +162,13 @@ fn page_seconds() -> Option<f64> {
 }
 
 fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> Result<(), KernelError> {
-    swap.map_or(Ok(String::new()), |kind| guard.swap(kind, kind.size(&Tree::machine(), None)))?;
+    start_swap(guard, swap)?;
     squeeze.begin(guard)
+}
+
+/// Swap for a squeeze, if it is to be made.
+pub(crate) fn start_swap(guard: &mut Guard, swap: Option<&SwapKind>) -> Result<(), KernelError> {
+    swap.map_or(Ok(()), |kind| guard.swap(kind, kind.size(&Tree::machine(), None)).map(drop))
 }
 
 impl Squeezed {
@@ -162,14 +197,14 @@ impl Squeezed {
             restored: true,
             advised_bytes: None,
             before_bytes: squeeze.limit(),
+            killers: Vec::new(),
             others: squeeze.others(),
         }
     }
 
     /// Steps and seconds until a quarter of its memory is left, which few programs bear.
     pub fn longest(&self) -> (u64, f64) {
-        let quarter = (0.25f64.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil();
-        (quarter as u64, quarter * self.watch_seconds)
+        (steps(0.25), steps(0.25) as f64 * self.watch_seconds)
     }
 
     /// Takes memory away until something ends it.
@@ -270,6 +305,7 @@ mod tests {
             restored: true,
             advised_bytes: None,
             before_bytes: 0,
+            killers: vec![],
             others: None,
         };
         for (i, stalled) in stalls.iter().enumerate() {

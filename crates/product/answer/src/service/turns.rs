@@ -10,15 +10,16 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coldframe_kernel::{KernelError, Parked, Tree};
+use coldframe_kernel::{Guard, KernelError, Parked, SwapKind, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
 use crate::listener::Listener;
+use crate::run::by_kernel::swappable;
 use crate::run::guards::{guard, warn};
 use crate::run::signals::Signals;
-use crate::service::park::lists;
+use crate::service::park::{hold, lists};
 use crate::SCHEMA_VERSION;
 
 /// A shorter turn is spent on the switch.
@@ -48,6 +49,8 @@ pub struct TurnsOrder<'a> {
     pub slice: Duration,
     /// Whether a turn ends when its program is idle.
     pub until_idle: bool,
+    /// Swap that is made for them, in the words of `run --swap`.
+    pub swap: Option<&'a str>,
 }
 
 /// What the turns were.
@@ -129,6 +132,16 @@ pub fn turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, Answe
         let message = "give --slice at least 100ms, and the names of two programs or more";
         return Err(AnswerError::usage(message));
     }
+    let kind = order.swap.map(SwapKind::parse);
+    kind.as_ref().map_or(Ok(()), |kind| swappable(&Tree::machine(), kind))?;
+    let swap = hold(order.swap)?;
+    let done = take_turns(order, listener);
+    // All of them run; what they have in swap comes back.
+    swap.map(Guard::end);
+    done
+}
+
+fn take_turns(order: &TurnsOrder, listener: &dyn Listener) -> Result<Turns, AnswerError> {
     let (mut queue, signals) = (members(order.names)?, Signals::catch()?);
     let (begin, mut ended) = (Instant::now(), Vec::new());
     for member in queue.iter_mut().skip(1) {

@@ -84,6 +84,95 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
     }
 }
 
+/// The files that the links of a page name, without those in the network, beside the page.
+fn linked(page: &Path) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+    let own = links.filter(|link| !link.is_empty() && !link.contains("://"));
+    own.map(|link| page.parent().unwrap().join(link)).collect()
+}
+
+#[test]
+fn package_and_tarball_have_what_their_readme_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(package) = package(folder.path()) else { return };
+    if !have(&[("python3", "python3")]) {
+        return;
+    }
+    let (pages, built) = (folder.path().join("pages"), package.parent().unwrap().join("built"));
+    text(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&pages));
+    std::fs::create_dir(&built).unwrap();
+    for name in ["coldframe", "coldframe-lab"] {
+        std::os::unix::fs::symlink(coldframe_toolbox::program(name), built.join(name)).unwrap();
+    }
+    std::fs::write(built.join("THIRD-PARTY.txt"), "notices").unwrap();
+    let script = "import sys; from pathlib import Path; sys.path.insert(0, 'scripts'); import dist
+dist.OUT = Path(sys.argv[1]); dist.tarball('x86_64', Path(sys.argv[2]), '0', Path(sys.argv[3]))";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let mut python = Command::new("python3");
+    text(python.args(["-B", "-c", script]).args([folder.path(), &built, &pages]).current_dir(root));
+    text(Command::new("tar").args(["-xzf", "coldframe-0-x86_64-linux.tar.gz"]).current_dir(folder.path()));
+    let unpacked = folder.path().join("coldframe-0-x86_64-linux");
+    for of in [&unpacked, &pages.join("usr/share/doc/coldframe")] {
+        let links = linked(&of.join("README.md"));
+        assert!(links.len() > 8, "{links:?}");
+        let lost: Vec<_> = links.iter().filter(|file| !file.exists()).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+        for page in links.iter().filter(|file| file.ends_with("live.md") || file.ends_with("SUMMARY.md")) {
+            let lost: Vec<_> = linked(page).into_iter().filter(|file| !file.exists()).collect();
+            assert!(lost.is_empty(), "{}: {lost:?}", page.display());
+        }
+    }
+    assert!(unpacked.join("LICENSE").exists() && unpacked.join("share/man").exists());
+    // In Debian's form, by which it shows what has changed.
+    let changelog = pages.join("usr/share/doc/coldframe/changelog.gz");
+    let changes = text(Command::new("gzip").arg("-cd").arg(changelog));
+    assert!(changes.starts_with("coldframe (0.") && changes.contains("\n -- The coldframe developers <"), "{changes}");
+    let control = text(Command::new("dpkg-deb").arg("--info").arg(&package).arg("control"));
+    assert!(control.contains("\nHomepage: https://") && control.contains("\nSuggests: "), "{control}");
+}
+
+#[test]
+fn what_a_release_needs_is_named_before_it_is_built() {
+    if !have(&[("python3", "python3")]) {
+        return;
+    }
+    let script = "import sys; from pathlib import Path; sys.path.insert(0, 'scripts'); import dist
+dist.PYTHON = Path('/nonexistent'); dist.TOOLS = {'no-such-tool': 'binutils'}
+print('\\n'.join(dist.lacking(['sparc'], True)))";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let lacks = text(Command::new("python3").args(["-B", "-c", script]).current_dir(root));
+    for what in ["no-such-tool; on Debian", "rustup target add sparc", "gcc-sparc", "make python"] {
+        assert!(lacks.contains(what), "{what}: {lacks}");
+    }
+}
+
+#[test]
+fn the_bill_of_materials_has_hashes_an_author_and_the_commits_time() {
+    if !have(&[("python3", "python3")]) {
+        return;
+    }
+    let script = "import sys; sys.path.insert(0, 'scripts'); import json, notices
+print(json.dumps(notices.sbom(notices.linked('x86_64'), '0', 'x86_64')))";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", script]).current_dir(root).env("SOURCE_DATE_EPOCH", "86400");
+    let bill: Value = serde_json::from_str(&text(&mut python)).unwrap();
+    let about = &bill["metadata"];
+    assert!(about["timestamp"] == "1970-01-02T00:00:00Z" && about["authors"][0]["name"].is_string(), "{about}");
+    let crates = bill["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["purl"].as_str().unwrap().contains("pkg:cargo/"));
+    let mut hashed = 0;
+    for one in crates {
+        assert_eq!(one["hashes"][0]["content"].as_str().map(str::len), Some(64), "{one}");
+        hashed += 1;
+    }
+    assert!(hashed > 50, "{hashed} crates");
+}
+
 #[test]
 fn what_is_not_built_is_named() {
     let folder = tempfile::tempdir().unwrap();

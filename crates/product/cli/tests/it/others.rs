@@ -134,6 +134,8 @@ fn a_program_that_coldframe_has_ended_has_not_ended_by_itself() {
         command
     });
     assert!(stderr(&output).contains("coldframe ended the program after 1s"), "{}", stderr(&output));
+    let output = finish(coldframe(&["--for", "1s", "--", "sleep", "100"]));
+    assert!(stderr(&output).contains("coldframe ended it"), "{}", stderr(&output));
 }
 
 /// `sudo -E`: root with a folder of another user.

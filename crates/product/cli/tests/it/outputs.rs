@@ -56,11 +56,15 @@ doctor --calibrate --short
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     (
         "compare",
         "it makes swap for the whole machine; tests/quiet_swap/by_kernel.rs runs it, one test at a time; its \
                  JSON is checked below",
+    ),
+    (
+        "fit",
+        "it runs a program many times in groups; tests/quiet_swap/by_kernel.rs runs it; its words are rows of show",
     ),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
@@ -80,9 +84,20 @@ fn schema_of(line: &str) -> &str {
     }
 }
 
-/// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an
-/// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics.
-const FILES: [&str; 7] = ["answer", "device-seen", "device-trial", "limit", "need", "nothing", "record"];
+/// Schemas of outputs that no verb prints with `--format json` alone: `coldframe -- PROGRAM` prints an answer, or that
+/// there is nothing to save, `check` writes a need, `record` writes its statistics, `squeeze --hold` a line for each
+/// change.
+const FILES: [&str; 9] = [
+    "answer",
+    "device-seen",
+    "device-trial",
+    "limit",
+    "need",
+    "nothing",
+    "record",
+    "squeeze-change",
+    "squeeze-suggested",
+];
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// The schema of `doctor --calibrate`.
@@ -235,8 +250,8 @@ fn top(folder: &Path) -> Value {
     found.expect("a program that runs is found")
 }
 
-/// The output of `squeeze` for a group with 8 MB of a shell's words.
-fn squeeze(folder: &Path) -> Option<Value> {
+/// The outputs of `squeeze` for a group with 8 MB of a shell's words: once, the last line of a hold, what is suggested.
+fn squeeze(folder: &Path) -> Option<[Value; 3]> {
     let place = Place::find(&Tree::machine()).ok().filter(|place| !place.enable)?;
     let group = place.parent.join(format!("coldframe-schema-{}", std::process::id()));
     std::fs::create_dir(&group).unwrap();
@@ -247,13 +262,21 @@ fn squeeze(folder: &Path) -> Option<Value> {
     std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
     let line = format!("squeeze --yes --swap zram --for 100ms --max-stall 90% --format json {}", shell.id());
     let done = coldframe(&words(&line), folder, WIDE);
+    let line = format!("{} --hold --state {}", line, folder.join("state.json").display());
+    let hold = words(&line);
+    let (program, own) = command_of(&hold);
+    let held = Command::new("timeout").args(["-s", "TERM", "4"]).arg(program).args(own).output().unwrap();
+    let line = format!("squeeze --suggest --state state.json --format json {}", shell.id());
+    let suggested = coldframe(&words(&line), folder, WIDE);
     drop(shell.stdin.take());
     shell.wait().unwrap();
     while std::fs::remove_dir(&group).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
-    Some(serde_json::from_slice(&done.stdout).unwrap())
+    let last = held.stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
+    let last = last.unwrap_or_else(|| panic!("{}", stderr(&held)));
+    Some([&done.stdout, last, &suggested.stdout].map(|json| serde_json::from_slice(json).unwrap()))
 }
 
 /// Columns of a terminal in which no line is broken.
@@ -323,7 +346,9 @@ fn every_verbs_json_is_of_its_schema() {
         let answer = std::fs::read(folder.path().join("sort.coldframe/advice.json")).unwrap();
         fits("limit", line, &serde_json::from_slice(&answer).unwrap());
         if let Some(found) = squeeze(folder.path()) {
-            fits("squeeze", "squeeze", &found);
+            for (schema, found) in ["squeeze", "squeeze-change", "squeeze-suggested"].iter().zip(&found) {
+                fits(schema, "squeeze", found);
+            }
         }
     }
     for line in commands {
@@ -375,4 +400,32 @@ fn every_verb_is_tried_and_every_one_with_json_has_a_schema_and_every_schema_a_v
     assert!(others.iter().all(|name| stored.iter().any(|file| file == name)), "{stored:?}");
     stored.retain(|name| !others.contains(&name.as_str()));
     assert_eq!(schemas, stored);
+}
+
+/// The exit codes that a help names.
+fn exit_codes(help: &str) -> Vec<String> {
+    let codes = help.split_once("Exit codes:").map_or("", |(_, codes)| codes);
+    let first = |part: &str| part.split_whitespace().next().unwrap_or_default().to_string();
+    codes.split([';', ',']).map(first).filter(|code| code.parse::<u8>().is_ok()).collect()
+}
+
+#[test]
+fn every_exit_code_of_a_verb_is_in_the_programs_help_and_in_the_book() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = |of: &[&str]| {
+        let words: Vec<String> = of.iter().chain(&["--help"]).map(ToString::to_string).collect();
+        String::from_utf8(coldframe(&words, folder.path(), WIDE).stdout).unwrap()
+    };
+    let book = std::fs::read_to_string(root().join("docs/book/src/errors.md")).unwrap();
+    let whole = exit_codes(&help(&[]));
+    let mut verbs_with_codes = 0;
+    for verb in verbs(&help(&[])) {
+        let codes = exit_codes(&help(&[&verb]));
+        verbs_with_codes += usize::from(codes.len() > 2);
+        for code in codes {
+            assert!(whole.contains(&code), "{verb} ends with {code}, which `coldframe --help` does not say");
+            assert!(book.contains(&format!("\n| {code} ")), "{verb} ends with {code}, which errors.md does not say");
+        }
+    }
+    assert!(verbs_with_codes > 8, "the verbs' help has no exit codes");
 }

@@ -93,6 +93,7 @@ fn a_size_without_a_unit_is_refused_before_anything_runs() {
         "run --ram 1MiB --swap-size 64 -- true",
         "run --ram 1MiB --max-memory 64 -- true",
         "compare --ram 50%,64 -- true",
+        "fit --ram 64 -- true",
     ] {
         let output = coldframe(&words.split(' ').collect::<Vec<_>>()).output().unwrap();
         let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");

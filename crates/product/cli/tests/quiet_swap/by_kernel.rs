@@ -306,6 +306,52 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
     assert!(line.starts_with("coldframe run --ram ") && line.contains(" --swap "), "{line}");
 }
 
+/// 10 MiB for each of so many.
+const JOBS: &str = r#"
+#include <stdlib.h>
+#include <time.h>
+int main(int count, char **words) {
+    size_t size = (size_t)atoi(words[1]) * 10 << 20; volatile char *heap = malloc(size);
+    for (size_t i = 0; i < size; i += 4096) heap[i] = 1;
+    struct timespec nap = {0, 30000000}; nanosleep(&nap, 0);
+    return count > 2;
+}
+"#;
+
+#[test]
+fn how_many_fit_is_found_in_a_group_of_that_ram() {
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "jobs", JOBS, &["-static"]);
+    let fit = |options: &[&str], words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        command.args(["-q", "fit", "--format", "json"]).args(options).arg("--").arg(&program).args(words);
+        command.current_dir(folder.path()).stdin(Stdio::null());
+        command
+    };
+    let found = |mut command: Command, code| {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    for (words, copies) in [(&["{n}"][..], false), (&["1"], true)] {
+        let counted = found(fit(&["--ram", "36MiB"], words), 0);
+        assert_eq!((&counted["largest"], &counted["copies"]), (&3.into(), &copies.into()), "{counted}");
+        assert_eq!(counted["sizes"][3]["end"], "killed", "{counted}");
+        let each = counted["each_more_bytes"].as_u64().unwrap() >> 20;
+        assert!((9..=11).contains(&each), "{counted}");
+    }
+    let counted = found(fit(&["--ram", "8MiB"], &["{n}"]), 1);
+    assert_eq!((&counted["largest"], &counted["sizes"][0]["end"]), (&Value::Null, &"killed".into()));
+    refused(&mut fit(&["--ram", "36MiB", "--for", "1s"], &["{n}"]), 3, &["without --for its end counts"]);
+    refused(&mut fit(&["--ram", "36MiB"], &["1", "2"]), 3, &["ended with exit code 1", "mend it"]);
+    refused(&mut fit(&["--ram", "36MiB", "--prepare", "exit 7"], &["{n}"]), 3, &["--prepare 'exit 7' failed"]);
+    refused(&mut fit(&["--ram", "9999GiB"], &["{n}"]), 2, &["is more than the", "of this machine"]);
+    refused(&mut fit(&["--ram", "36MiB"], &["-j{N}"]), 2, &["-j{N}: write {n}"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    refused(command.args(["fit", "--ram", "36MiB", "--", "there-is-none"]), 127, &["there-is-none"]);
+}
+
 #[test]
 fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
     let (Some(_alone), Some(_), true) = (alone(), place(), can_page()) else { return };

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{alone, coldframe, ready, reverted_as_named};
 use coldframe_kernel::{Guard, SwapKind, Tree};
-use coldframe_proc::{advise, scan, Advice, Place};
+use coldframe_proc::{advise, scan, Advice, Place, Process};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
 use coldframe_toolbox::skip;
 
@@ -41,6 +41,11 @@ impl Hot {
         let program = compiled(folder, "hot", HOT, &[]);
         open_to_all(folder);
         Hot(ready(Command::new(program).uid(user).gid(user).process_group(0)))
+    }
+
+    /// With that name.
+    fn named(folder: &Path, name: &str) -> Hot {
+        Hot(ready(Command::new(compiled(folder, name, HOT, &[])).process_group(0)))
     }
 
     fn process(&self) -> String {
@@ -124,6 +129,8 @@ fn parking_process(name: &str) -> (String, String) {
 fn kill(process: &str) {
     let done = Command::new("kill").args(["-KILL", process]).output().unwrap();
     assert!(done.status.success(), "{process:?}: {}", String::from_utf8_lossy(&done.stderr));
+    let process = Process::of(process.parse().unwrap());
+    until("the killed process has ended", || process.stat().is_none_or(|stat| stat.ended()));
 }
 
 #[test]
@@ -232,6 +239,40 @@ fn programs_take_turns_with_their_pages_fetched_and_run_on_after_ctrl_c() {
     assert!(swap.end());
 }
 
+/// Devices and files of swap.
+fn swaps() -> usize {
+    Tree::machine().text("/proc/swaps").lines().count() - 1
+}
+
+#[test]
+fn programs_are_named_and_have_swap_of_their_own_while_they_take_turns_and_while_they_are_parked() {
+    let Some(_alone) = alone() else { return };
+    let (folder, before) = (tempfile::tempdir().unwrap(), swaps());
+    let (a, b) = (Hot::named(folder.path(), "turn-taker-a"), Hot::named(folder.path(), "turn-taker-b"));
+    let words = ["-q", "turns", "--swap", "zram", "--slice", "400ms", "turn-taker-a", "turn-taker-b"];
+    let running = coldframe(&words).stdout(Stdio::piped()).spawn().unwrap();
+    until("the first one's turn", || b.states() == "TT" && b.swapped() >= 30);
+    until("the second one's turn", || a.states() == "TT" && a.swapped() >= 20);
+    assert_eq!(swaps(), before + 1);
+    assert!(Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap().success());
+    let printed = programs::stdout(&running.wait_with_output().unwrap());
+    assert!(printed.contains("turn-taker-a") && !printed.contains(&a.process()), "{printed}");
+    a.runs();
+    b.runs();
+    until("its swap is gone", || swaps() == before && a.swapped() + b.swapped() == 0);
+    // A number has its program's name beside it.
+    let parked = message(&["park", "--swap", "zram", &a.process()]);
+    assert!(parked.starts_with(&format!("turn-taker-a ({}) is parked", a.process())), "{parked}");
+    assert!(message(&["park", "--swap", "zram", "turn-taker-b"]).starts_with("turn-taker-b is parked"));
+    assert_eq!((a.swapped() >= 30, b.swapped() >= 30, swaps()), (true, true, before + 2));
+    assert_eq!(message(&["resume", "turn-taker-b"]).trim(), "turn-taker-b runs.");
+    drop((a, b));
+    until("their swap is gone", || swaps() == before);
+    let usage = |words: &[&str], says: &str| programs::refused(&mut coldframe(words), 2, &[says]);
+    usage(&["turns", "--swap", "none", "1", "2"], "--swap none: nothing could leave");
+    usage(&["park", "--swap", "/etc/passwd", "1"], "is there already");
+}
+
 #[test]
 fn turns_end_early_when_a_program_is_idle_and_for_good_when_one_is_left() {
     let Some(_alone) = alone() else { return };
@@ -304,7 +345,7 @@ fn what_cannot_be_parked_is_one_sentence_and_goes_on() {
     refused(coldframe(&["park", "4194304"]), &["4194304 is not there"]);
     refused(coldframe(&["park", &std::process::id().to_string()]), &["this command", "itself"]);
     if Tree::machine().text("/proc/swaps").lines().count() < 2 {
-        refused(coldframe(&["park", &name]), &["no free swap", "swapon"]);
+        refused(coldframe(&["park", &name]), &["no free swap", "--swap zram"]);
         until("no parking process is left", || !message(&["park", "--list"]).contains(&name));
     }
     let swap = zram();

@@ -219,3 +219,81 @@ fn docker(folder: &Path, process: &str) {
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }
+
+/// A hold of a group, with its state and metrics in a folder.
+fn hold(folder: &Path, words: &[&str]) -> Command {
+    let (state, metrics) = (folder.join("state.json"), folder.join("hold.prom"));
+    let mut command = squeeze(&["--hold", "--yes", "--swap", "zram", "--for", "400ms", "--max-stall", "20%"]);
+    command.arg("--state").arg(state).arg("--export").arg(metrics).args(words);
+    command
+}
+
+fn end(child: &Child) {
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_hold_lowers_the_limit_tells_each_change_and_remembers_it() {
+    let Some((_alone, place)) = place() else { return };
+    let running = Running::start(place, "held", &[]);
+    let (before, folder, process) = (running.limits(), tempfile::tempdir().unwrap(), running.process());
+    let held = hold(folder.path(), &["--format", "json", &process]).spawn().unwrap();
+    until("the limit is lower", || running.limits().0 != before.0);
+    refused(&mut hold(tempfile::tempdir().unwrap().path(), &[&process]), 4, &["another coldframe", "end that one"]);
+    let metrics = folder.path().join("hold.prom");
+    until("metrics of a limit", || {
+        std::fs::read_to_string(&metrics)
+            .is_ok_and(|text| text.contains("hold_limit_bytes") && !text.contains(" NaN\n"))
+    });
+    end(&held);
+    let output = held.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), running.limits()), (Some(0), before), "{}", stderr(&output));
+    let lines = stdout(&output);
+    let changes: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(changes[0]["limit_bytes"].as_u64().unwrap() < 60 << 20, "{lines}");
+    assert_eq!(changes.last().unwrap()["why"], "stopped", "{lines}");
+    let mut suggest = squeeze(&["--suggest", &process, "--state"]);
+    let words = stdout(&suggest.arg(folder.path().join("state.json")).output().unwrap());
+    assert!(words.contains("p99") && words.contains("containerRecommendations"), "{words}");
+}
+
+#[test]
+fn a_held_limit_is_back_whoever_is_killed_and_somebody_elses_stays() {
+    let Some((_alone, place)) = place() else { return };
+    let running = Running::start(place, "kept", &[]);
+    let (before, folder) = (running.limits(), tempfile::tempdir().unwrap());
+    let start = || {
+        let held = hold(folder.path(), &[&running.process()]).spawn().unwrap();
+        until("the limit is lower", || running.limits().0 != before.0);
+        held
+    };
+    let mut held = start();
+    held.kill().unwrap();
+    held.wait().unwrap();
+    until("the old limit is back", || running.limits() == before);
+    until("the swap is gone", || !zram_is_swap());
+    let held = start();
+    kill_guard(held.id());
+    let output = held.wait_with_output().unwrap();
+    assert!(stderr(&output).contains("the guard was killed") && running.limits() == before, "{output:?}");
+    let held = start();
+    let file = running.folders[0].join(running.version.squeeze_file());
+    std::fs::write(file, (300u64 << 20).to_string()).unwrap();
+    let output = held.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), running.limits().0.trim()), (Some(0), "314572800"), "{output:?}");
+    assert!(stdout(&output).contains("limit 300 MiB: somebody else has set the limit, which stays"), "{output:?}");
+    assert_eq!(running.limits().1, before.1, "the killer is on again");
+}
+
+#[test]
+fn what_cannot_be_held_is_one_sentence() {
+    refused(&mut squeeze(&["--hold", "--yes", "--export", "a.csv", "1"]), 2, &["--export", ".prom"]);
+    refused(&mut squeeze(&["--suggest", "no-such", "--state", "/no/such"]), 3, &["no history", "--hold --yes"]);
+    let Some((_alone, place)) = place() else { return };
+    let running = Running::start(place, "unheld", &[]);
+    let (before, folder, process) = (running.limits(), tempfile::tempdir().unwrap(), running.process());
+    refused(&mut hold(folder.path(), &["--check", "exit 7", &process]), 3, &["`exit 7` fails at the start"]);
+    let missing = ["--latency-file", "/no/such/file", &process];
+    refused(&mut hold(folder.path(), &missing), 3, &["/no/such/file", "start what writes it"]);
+    assert_eq!(running.limits(), before);
+}

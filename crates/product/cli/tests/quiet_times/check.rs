@@ -1,5 +1,6 @@
 //! `check -- PROGRAM`: exit codes, baselines, exports, and the GitHub Action's steps.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -176,6 +177,7 @@ fn the_actions_steps_run_in_the_shell_that_the_service_uses() {
             bash.args(["--noprofile", "--norc", "-eo", "pipefail"]).arg(file).current_dir(folder.path());
             bash.env("PATH", &path).env("RUNNER_TEMP", folder.path()).env("GITHUB_PATH", folder.path().join("path"));
             bash.env("GITHUB_STEP_SUMMARY", folder.path().join("summary.md")).env("REPORT", "report");
+            bash.env("GITHUB_OUTPUT", folder.path().join("output"));
             bash.env("COMMAND", command).env("MAX_RAM", max_ram).env("MAX_SLOWDOWN", "400%").env("BASELINE", "");
             let output = bash.output().unwrap();
             codes.push(output.status.code());
@@ -185,9 +187,39 @@ fn the_actions_steps_run_in_the_shell_that_the_service_uses() {
     assert_eq!(done("64MiB", "./touch 4"), [Some(0), Some(0)]);
     assert_eq!(done("16MiB", "./touch 64"), [Some(0), Some(1)]);
     assert_eq!(done("16MiB", "exit 9"), [Some(0), Some(3)]);
+    let outputs = std::fs::read_to_string(folder.path().join("output")).unwrap();
+    let outputs: Vec<_> = outputs.lines().map(|line| line.split_once('=').unwrap()).collect();
+    let of = |name: &str| outputs.iter().filter(|(n, _)| *n == name).map(|(_, value)| *value).collect::<Vec<_>>();
+    assert_eq!((of("verdict"), of("limit")[0]), (vec!["yes", "no", "cannot tell"], "67108864"));
+    assert!(of("need")[0].parse::<u64>().is_ok_and(|need| (4 << 20..16 << 20).contains(&need)), "{outputs:?}");
     let summary = std::fs::read_to_string(folder.path().join("summary.md")).unwrap();
     assert!(summary.contains("### yes: memory of `") && summary.contains("### **no**: memory of `"), "{summary}");
     // The case is named after the command, not after the shell that runs it.
     let junit = std::fs::read_to_string(folder.path().join("report/check.xml")).unwrap();
     assert!(junit.contains("name=\"exit 9\"") || junit.contains("name=\"./touch 64\""), "{junit}");
+}
+
+#[test]
+fn an_action_that_is_pinned_by_a_commit_downloads_the_release_of_its_tag() {
+    let folder = tempfile::tempdir().unwrap();
+    if !have(&[("bash", "bash")]) {
+        return;
+    }
+    let action = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../action.yml");
+    std::fs::write(folder.path().join("step.sh"), &steps(&std::fs::read_to_string(action).unwrap())[0]).unwrap();
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    // The annotated tag has its commit in a line of its own.
+    let tags = format!("printf '%s\\t%s\\n' {} refs/tags/v9.9.9 {commit} 'refs/tags/v9.9.9^{{}}'", "f".repeat(40));
+    for (name, body) in [("git", tags.as_str()), ("curl", "echo \"$*\" >> asked; exit 22")] {
+        std::fs::write(folder.path().join(name), format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(folder.path().join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut bash = Command::new("bash");
+    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "step.sh"]).current_dir(folder.path());
+    bash.env("PATH", format!("{}:/usr/bin:/bin", folder.path().display())).env("RUNNER_TEMP", folder.path());
+    bash.env("GITHUB_PATH", folder.path().join("path")).env("GITHUB_ENV", folder.path().join("env"));
+    let output = bash.env("REPOSITORY", "a/b").env("TAG", commit).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let asked = std::fs::read_to_string(folder.path().join("asked")).unwrap_or_default();
+    assert!(asked.contains("releases/download/v9.9.9/coldframe-9.9.9-"), "{asked}");
 }

@@ -17,6 +17,8 @@ pub struct Counters {
     pub refaults: u64,
     /// Pages of files that had been dropped and came back.
     pub file_refaults: u64,
+    /// Of both, those that came back so soon that a somewhat larger group would have kept them (refault distance).
+    pub near: u64,
     /// Bytes that left for swap, compressed ones too; `None`: this kernel does not count them for a group.
     pub out: Option<u64>,
     /// Bytes that came back; `None`: as above.
@@ -67,6 +69,7 @@ impl Counters {
             major_faults: same("pgmajfault"),
             refaults: same("workingset_refault_anon"),
             file_refaults: same("workingset_refault_file"),
+            near: same("workingset_activate_anon") + same("workingset_activate_file"),
             out: moved("pswpout", "zswpout"),
             back: moved("pswpin", "zswpin"),
             data: by_version("rss", "anon"),

@@ -1,11 +1,11 @@
 //! What a user names: a process, a folder of the cgroup tree, a container, a unit of systemd.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::group::place::{mounted, path_of};
 use crate::group::version::Version;
-use crate::group::Group;
+use crate::group::{below, Group};
 use crate::KernelError;
 use coldframe_proc::{ProcError, Process, Tree};
 
@@ -64,9 +64,10 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
         Err(_) if UNITS.iter().any(|end| name.ends_with(end)) => unit(name).ok_or_else(|| {
             lacks(format!("systemd has no running unit {name}"), "systemctl list-units (with --user: yours) lists them")
         })?,
-        Err(_) => match container(name) {
-            Some(process) => of_process(tree, version, process)?,
-            None => unit(name).ok_or_else(|| {
+        Err(_) => match (pod(tree, &mount, name)?, container(name)) {
+            (Some(folder), _) => folder,
+            (None, Some(process)) => of_process(tree, version, process)?,
+            (None, None) => unit(name).ok_or_else(|| {
                 lacks(
                     format!("there is no running container, unit or process {name}"),
                     "docker ps, podman ps, systemctl list-units and ps -e list them; a group begins with /",
@@ -131,6 +132,40 @@ fn container(name: &str) -> Option<u32> {
     let ask =
         |tool: &str| output_of(Command::new(tool).args(["inspect", "-f", "{{.State.Pid}}", "--", name]))?.parse().ok();
     ["docker", "podman"].into_iter().find_map(ask).filter(|process| *process != 0)
+}
+
+/// The folder of a Kubernetes pod, named as POD or NAMESPACE/POD. The kubelet keeps a folder for the logs of each pod
+/// of its node, NAMESPACE_POD_UID; the group has the UID in its name, with `_` for `-` under systemd.
+fn pod(tree: &Tree, mount: &Path, name: &str) -> Result<Option<String>, KernelError> {
+    let logs = tree.path("/var/log/pods").read_dir().into_iter().flatten().flatten();
+    let names: Vec<_> = logs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let parts = names.iter().map(|entry| entry.split('_').collect::<Vec<_>>());
+    let (space, pod) = name.split_once('/').unwrap_or(("", name));
+    let fits = |it: &Vec<&str>| it.len() == 3 && it[1] == pod && (space.is_empty() || it[0] == space);
+    let pods: Vec<_> = parts.filter(fits).collect();
+    let groups = |uid: &str| {
+        let ends = [format!("pod{uid}"), format!("pod{}.slice", uid.replace('-', "_"))];
+        let roots = ["kubepods", "kubepods.slice", "kubelet.slice", "kubelet"].map(|root| mount.join(root));
+        let mut found = None;
+        for root in roots {
+            below(&root, &mut |folder| {
+                let name = folder.file_name().unwrap_or_default().to_string_lossy();
+                found = found.take().or(ends.iter().any(|end| name.ends_with(end)).then(|| folder.to_path_buf()));
+            });
+        }
+        found
+    };
+    let running: Vec<_> = pods.iter().filter_map(|it| Some((it[0], groups(it[2])?))).collect();
+    match running.as_slice() {
+        [(_, folder)] => Ok(Some(folder.display().to_string())),
+        [] if pods.is_empty() => Ok(None),
+        [] => Err(lacks(format!("the pod {name} is gone from this node"), "kubectl get pods -o wide says where it is")),
+        several => {
+            let spaces: Vec<_> = several.iter().map(|(space, _)| format!("{space}/{pod}")).collect();
+            let remedy = format!("name one as {}", spaces.join(" or "));
+            Err(lacks(format!("{} pods are called {name}", several.len()), &remedy))
+        }
+    }
 }
 
 /// The output of a tool; `None` if it fails or prints nothing.

@@ -48,12 +48,32 @@ pub(crate) fn folder(path: &Path, cleanups: &mut Cleanups) -> Result<String, Str
 /// Records the contents of a file before the first change of any guard that lives. A file that is gone at the end (its
 /// group has ended) is not restored.
 pub(crate) fn keep(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
+    record(path, cleanups, false)
+}
+
+/// The same, if no other guard that lives has done it.
+pub(crate) fn claim(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
+    record(path, cleanups, true)
+}
+
+/// A file is not restored: what somebody else has written there stays.
+pub(crate) fn forget(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
+    cleanups.list.retain(|it| !matches!(it, Cleanup::Value(kept, _) if kept == path));
+    cleanups.record.iter_mut().for_each(|record| record.add(&Cleanup::Restored(path.into())));
+    Ok(String::new())
+}
+
+fn record(path: &Path, cleanups: &mut Cleanups, alone: bool) -> Result<String, String> {
     if cleanups.list.iter().any(|it| matches!(it, Cleanup::Value(kept, _) if kept == path)) {
         return Ok(String::new());
     }
     let now = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}; run it as root", path.display()))?;
     let _alone = cleanups.record.as_ref().and_then(Record::alone);
-    let old = cleanups.another(path).unwrap_or(now.trim().to_string());
+    let another = cleanups.another(path);
+    if alone && another.is_some() {
+        return Err(format!("another coldframe squeezes or holds {} already; end that one first", path.display()));
+    }
+    let old = another.unwrap_or(now.trim().to_string());
     cleanups.push(Cleanup::Value(path.into(), old));
     Ok(String::new())
 }
@@ -141,6 +161,23 @@ mod tests {
         assert!(left.len() == 1 && left[0].undo.starts_with("echo 60 > "), "{left:?}");
         ends(second);
         assert_eq!((place.now().as_str(), left_behind(&Tree::machine(), place.0.path()).len()), ("60", 0));
+    }
+
+    #[test]
+    fn a_file_that_is_claimed_belongs_to_one_guard_until_that_forgets_it() {
+        let place = Place::new();
+        let mut first = place.guard("a", "132");
+        let (record, list) = Record::open(&place.0.path().join("b.guard")).unwrap();
+        let mut second = Cleanups { list, record: Some(record), pinned: Vec::new() };
+        let refusal = claim(&place.setting(), &mut second).unwrap_err();
+        assert!(refusal.contains("another coldframe") && refusal.contains("end that one first"), "{refusal}");
+        forget(&place.setting(), &mut first).unwrap();
+        claim(&place.setting(), &mut second).unwrap();
+        write(&place.setting(), "150").unwrap();
+        ends(first);
+        assert_eq!(place.now(), "150", "the first has forgotten it");
+        ends(second);
+        assert_eq!(place.now(), "132", "what was there when the second claimed it");
     }
 
     #[test]

@@ -237,7 +237,7 @@ impl Parked {
         match Swaps::read(&self.tree).free() {
             0 => lacks(
                 "this machine has no free swap, so nothing can leave its RAM".into(),
-                "as root: fallocate -l 8G FILE; chmod 600 FILE; mkswap FILE; swapon FILE",
+                "as root, give --swap zram or --swap FILE (a new file on a disk)",
             ),
             _ => Ok(()),
         }

@@ -99,6 +99,7 @@ const COUNTED: Counters = Counters {
     major_faults: 6,
     refaults: 5,
     file_refaults: 3,
+    near: 3,
     out: None,
     back: None,
     data: 8192,
@@ -115,7 +116,8 @@ const COUNTED: Counters = Counters {
 #[test]
 fn the_counters_of_v1_are_those_with_the_groups_below() {
     let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_shmem 1024\n\
-                total_workingset_refault_anon 5\ntotal_workingset_refault_file 3\ntotal_swap 12288\n\
+                total_workingset_refault_anon 5\ntotal_workingset_refault_file 3\ntotal_workingset_activate_anon 2\n\
+                total_workingset_activate_file 1\ntotal_swap 12288\n\
                 total_pgfault 30\ntotal_pgmajfault \
                 6\ntotal_unevictable 9\n";
     let (_folder, group) = group(
@@ -140,6 +142,7 @@ fn the_counters_of_v1_are_those_with_the_groups_below() {
 fn the_counters_of_v2_have_other_names_and_files() {
     let stat = "anon 8192\nfile 4096\nkernel 77\nfile_mapped 7\nshmem 1024\nunevictable 9\nzswap 50\n\
                 workingset_refault_anon 5\nworkingset_refault_file 3\npgfault 30\npgmajfault 6\n\
+                workingset_activate_anon 3\n\
                 pswpin 2\npswpout 3\nzswpin 1\n";
     let (_folder, group) = group(
         Version::Two,

@@ -1,4 +1,5 @@
 //! Swap and groups on a made tree of files, as one test program.
 
+mod held;
 mod made;
 mod squeezed;

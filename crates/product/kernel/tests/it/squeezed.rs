@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use coldframe_kernel::{group_of, End, Squeeze, Tree, Version};
 
-const GROUP: &str = "/sys/fs/cgroup/system.slice/web.service";
-const MIB: u64 = 1 << 20;
+pub(crate) const GROUP: &str = "/sys/fs/cgroup/system.slice/web.service";
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// A machine with one unit: process 77, 64 MiB in RAM of which 4 are cached files.
-fn machine() -> (tempfile::TempDir, Tree) {
+pub(crate) fn machine() -> (tempfile::TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new(folder.path());
     write(&tree, "/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
@@ -33,7 +33,7 @@ fn machine() -> (tempfile::TempDir, Tree) {
     (folder, tree)
 }
 
-fn stat(back: u64, locked: u64) -> String {
+pub(crate) fn stat(back: u64, locked: u64) -> String {
     format!(
         "anon {}\nfile {}\nfile_mapped {MIB}\nkernel {MIB}\nunevictable {locked}\nworkingset_refault_anon {back}\n",
         58 * MIB,
@@ -41,17 +41,17 @@ fn stat(back: u64, locked: u64) -> String {
     )
 }
 
-fn pressure(microseconds: u64) -> String {
+pub(crate) fn pressure(microseconds: u64) -> String {
     format!("some avg10=0.00 total={microseconds}\nfull avg10=0.00 total=0\n")
 }
 
-fn write(tree: &Tree, path: &str, text: &str) {
+pub(crate) fn write(tree: &Tree, path: &str, text: &str) {
     let path = tree.path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-fn set(tree: &Tree, file: &str, text: &str) {
+pub(crate) fn set(tree: &Tree, file: &str, text: &str) {
     write(tree, &format!("{GROUP}/{file}"), text);
 }
 

@@ -6,20 +6,20 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 10_480),
+    ("answer", 12_040),
     ("capi", 240),
-    ("cli", 1_160),
+    ("cli", 1_300),
     ("core", 5_260),
     ("journal", 780),
-    ("kernel", 2_400),
+    ("kernel", 2_580),
     ("lane", 1_590),
     ("live", 10_480),
     ("preload", 4_090),
     ("proc", 830),
     ("recording", 320),
-    ("sheet", 1_250),
-    ("show", 3_120),
-    ("store", 2_300),
+    ("sheet", 1_290),
+    ("show", 3_600),
+    ("store", 2_310),
     ("terminal", 360),
     ("drivers", 3_310),
     ("experiment", 4_640),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 44_560), ("lab", 20_000, 21_080)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_920), ("lab", 20_000, 21_080)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {

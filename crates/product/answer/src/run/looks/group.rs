@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::{Group, Tree};
@@ -70,11 +70,11 @@ impl<'a> GroupLooks<'a> {
         GroupLooks { began: Instant::now(), busy, files, seen: Mutex::default() }
     }
 
-    /// Looks.
-    pub fn look(&self, group: &Group) {
-        let (Ok(mut seen), now) = (self.seen.lock(), self.began.elapsed()) else { return };
+    /// Looks. Returns whether the kernel has killed a process of it.
+    pub fn look(&self, group: &Group) -> bool {
+        let (Ok(mut seen), now) = (self.seen.lock(), self.began.elapsed()) else { return false };
         if now < seen.due {
-            return;
+            return false;
         }
         seen.due = now + PAUSE;
         let (counted, before) = (group.counters(), seen.usage);
@@ -92,12 +92,13 @@ impl<'a> GroupLooks<'a> {
         }
         if let Some(mapped) = self.files.filter(|_| now >= seen.files_due) {
             seen.files_due = now + FILES;
-            let Ok(mut mapped) = mapped.lock() else { return };
+            let mut mapped = mapped.lock().unwrap_or_else(PoisonError::into_inner);
             for text in group.processes().into_iter().map(|process| Process::of(process).maps()) {
                 let files = mappings(&text).into_iter().filter(|mapping| mapping.inode > 0).map(|mapping| mapping.name);
                 mapped.extend(files.filter(|name| name.starts_with('/')).map(PathBuf::from));
             }
         }
+        counted.killed > 0
     }
 
     /// What was seen of the run, whose group has had so much at its peak; `None`: nothing.
