@@ -167,7 +167,7 @@ pub const ALL: &[Lesson] = &[
         title: "A prefetching list: the next task's pages come before its turn",
         about: "Two tasks with four pages each, in six frames. Each task's list has the pages that it faulted on. At \
                 three quarters of a turn, those of the next task that are not in RAM are loaded, while the running \
-                task works on.",
+                task works on. The first faults are shown, and those with hints.",
         source: "SAP (2008), sections 3 and 5.2",
         text: TURNS,
         priced: false,
@@ -211,6 +211,6 @@ const fn phone(sets: &'static [&'static str]) -> Setup {
     Setup { system: Some("drswap"), policy: "clock", handler: "sequential", frames: 4, sets }
 }
 
-/// Three turns of each task of 100 ms; a reference takes 0.1 us, and a step 5 ms.
-const TURNS: &str = "A1w,2w,3w,4w*50000x15 B5w,6w,7w,8w*50000x15";
+/// Turns of 100 ms; a reference takes 0.1 us, and a step 5 ms.
+const TURNS: &str = "A1w,2w,3w,4w*50000x60 B5w,6w,7w,8w*50000x60";
 const VISITS: &str = "A1w,2w,3w B4w,5w,6w A1,2,3w B4,5,6w";

@@ -6,6 +6,8 @@ use coldframe_sheet::quantity::fine_time;
 use crate::teach::{Held, Lesson, Played, Step};
 
 const WIDTH: usize = 72;
+/// Faults of several tasks that a handout has in any case; then it has those with a hint.
+const FIRST: usize = 12;
 
 /// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
@@ -90,7 +92,11 @@ pub fn whole(lesson: &Lesson, all: &[Played]) -> String {
     let mut out = opening(lesson);
     for played in all {
         out += &setup(played);
-        played.steps.iter().enumerate().for_each(|(i, one)| out += &step(i + 1, one));
+        let told = |i: usize, one: &Step| {
+            !lesson.is_of_tasks() || i < FIRST || one.lines.iter().any(|line| line.contains("on the list"))
+        };
+        let steps = played.steps.iter().enumerate().filter(|(i, one)| told(*i, one));
+        steps.for_each(|(i, one)| out += &step(i + 1, one));
         if lesson.timeline {
             out += &timeline(played);
         }

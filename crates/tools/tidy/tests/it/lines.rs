@@ -23,7 +23,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("terminal", 360),
     ("drivers", 3_310),
     ("experiment", 4_640),
-    ("figures", 3_310),
+    ("figures", 3_320),
     ("formats", 2_830),
     ("lab-cli", 1_900),
     ("plots", 1_290),
