@@ -421,11 +421,14 @@ fn fitted(program: &str, served: Option<f64>, up_to: u32, jobs: &[(u32, f64, u64
     joined(&text)
 }
 
+/// A command, the time that servers run, the most jobs, the jobs' runs (how many, seconds, MiB), and the sentence.
+type JobsRow<'a> = (&'a str, Option<f64>, u32, &'a [(u32, f64, u64)], &'a str);
+
 #[test]
 fn how_many_fit_says_the_fastest_the_largest_and_what_one_takes() {
     let build = [(1, 61.0, 225), (2, 31.0, 400), (3, 21.0, 575), (4, 30.0, 750), (5, 31.0, 925), (6, 31.0, 1100)];
     let inf = f64::INFINITY;
-    let rows: [(&str, Option<f64>, u32, &[(u32, f64, u64)], &str); 9] = [
+    let rows: [JobsRow; 9] = [
         ("make -j{n}", None, 64, &build, "make -j3: 21.0 s in 1 GiB; -j4 is slower, -j6 is killed."),
         (
             "make -j{n}",

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// A disk's requests and a cache's, as traces.
 fn traces(folder: &Folder) -> [String; 2] {
     let at = |i: u64| i * i % 97 + i % 7;
-    let kind = |i: u64| if i % 3 == 0 { "Write" } else { "Read" };
+    let kind = |i: u64| if i.is_multiple_of(3) { "Write" } else { "Read" };
     let line = |i: u64| format!("{},a,0,{},{},4096,9\n", 128_166_372_003_061_629 + i * 1000, kind(i), at(i) * 4096);
     let disk = folder.write("disk.csv", (0..900).map(line).collect::<String>());
     let keys = folder.write("keys.csv", (0..900).map(|i| format!("{i},key-{},get\n", at(i))).collect::<String>());
