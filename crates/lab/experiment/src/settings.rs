@@ -101,6 +101,7 @@ settings! {
         + limit: Limit;
         + swap: Swap;
         + tasks: Tasks;
+        + sap: Sap;
         + fail: Fail;
     }
 
@@ -197,6 +198,18 @@ settings! {
         prefetch: String, "% or word", "75";
         /// The scheduler keeps its prediction, even if another task wakes up.
         follow: bool, "true or false", "false";
+    }
+
+    /// SAP, where its paper leaves a choice open, and the guard that the paper does not have.
+    Sap {
+        /// A task's prefetching list has 1,024 pages. When it is full, the `oldest-leaves`, or it is `full` and takes no
+        /// more; `majors-of-8`: each of 1,024 faults stands for the 8 pages that Linux reads with one, and the oldest
+        /// leaves.
+        list: String, "word", "oldest-leaves";
+        /// Prefetching stops where it costs more major faults than it spares; the paper has no such guard.
+        guard: bool, "true or false", "true";
+        /// A list is worked through also after the switch to its task.
+        past_switch: bool, "true or false", "false";
     }
 
     /// A device that sometimes fails.

@@ -38,6 +38,12 @@ pub enum Origin {
     Identity,
     /// These free numbers were chosen so that this many printed figures come out, this one among them.
     Fitted(&'static str, u32),
+    /// These numbers were fitted to other rows, on another machine.
+    CarriedOver(&'static str),
+    /// Other printed figures were put in.
+    Input,
+    /// What the paper leaves open was chosen as the row names it, and nothing was fitted.
+    Reading,
     /// Nothing of this row was used to get it.
     Predicted,
     NotPrinted,
@@ -49,6 +55,9 @@ impl Origin {
             Origin::PrintedInput => "printed input",
             Origin::Identity => "identity",
             Origin::Fitted(..) => "fitted",
+            Origin::CarriedOver(..) => "carried over",
+            Origin::Input => "input",
+            Origin::Reading => "reading",
             Origin::Predicted => "predicted",
             Origin::NotPrinted => "not printed",
         }
@@ -62,8 +71,16 @@ impl Serialize for Origin {
 }
 
 /// Every origin once.
-const ORIGINS: [Origin; 5] =
-    [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
+const ORIGINS: [Origin; 8] = [
+    Origin::PrintedInput,
+    Origin::Identity,
+    Origin::Fitted("", 0),
+    Origin::CarriedOver(""),
+    Origin::Input,
+    Origin::Reading,
+    Origin::Predicted,
+    Origin::NotPrinted,
+];
 
 /// A rule without any model that comes at least as near to the printed value as we do.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -95,7 +112,8 @@ pub struct Row {
     /// How ours came about.
     #[schemars(with = "String", extend("enum" = ORIGINS.map(Origin::word)))]
     pub origin: Origin,
-    /// For a fitted row, the free numbers and how many figures they were fitted to.
+    /// For a fitted row, the free numbers and how many figures they were fitted to; for one that is carried over, where
+    /// they were fitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fitted: Option<String>,
     /// Ours less the paper's, in percent of the paper's; none if the paper prints no value, or zero.
@@ -130,6 +148,7 @@ impl Row {
         let paper_value = printed.into();
         let fitted = match origin {
             Origin::Fitted(free, figures) => Some(format!("{free}, to {figures} figures")),
+            Origin::CarriedOver(free) => Some(free.into()),
             _ => None,
         };
         let row = Row {
@@ -249,7 +268,8 @@ mod tests {
         assert_eq!(row(77.5, 77.56, Origin::Identity).reached, Some(false));
         assert_eq!(row(9.0, 9.3, Origin::Identity).to(0.01).reached, Some(false));
         assert_eq!(row(55.0, 58.8, Origin::Predicted).stated(55.0..=100.0).reached, Some(true));
-        for origin in [Origin::PrintedInput, Origin::Fitted("one number", 1)] {
+        let fitted = [Origin::Fitted("one number", 1), Origin::CarriedOver("one number")];
+        for origin in [Origin::PrintedInput, Origin::Input, Origin::Reading].into_iter().chain(fitted) {
             assert_eq!(row(77.5, 77.5, origin).reached, None);
         }
         assert_eq!(Row::new("", "", None, 1.0, "", Origin::Predicted).reached, None);

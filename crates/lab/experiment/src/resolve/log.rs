@@ -134,7 +134,7 @@ pub(super) fn under_engine(
 /// Refuses settings of the kernel's part above an area; only swap traces have it.
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
-    const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
+    const ALONE: &str = "is for swap traces, and for tasks without a backing; leave it out";
     const LOGS: &str = "is for swap traces; under the engine one log takes all pages; leave it out";
     super::refuse(&[
         ("swap.read_ahead", s.read_ahead.is_some(), ALONE),
