@@ -99,7 +99,11 @@ pub fn run_together(paths: &[(PathBuf, Option<u32>)], all: &[Settings]) -> Resul
         let trace = Reader::open(path)?.provenance().clone();
         check(path, &trace, true)?;
         let tasks = read(path, Some(shift), u64::MAX, &trace)?;
-        specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec { first_page: pages, rounds: *rounds, ..spec }));
+        specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec {
+            first_page: pages,
+            rounds: *rounds,
+            ..spec
+        }));
         pages += tasks.pages as u32;
         traces.push(trace);
     }

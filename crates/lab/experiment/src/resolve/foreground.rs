@@ -77,7 +77,13 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
         system: system.unwrap_or(systems::of_foreground().0),
         reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
     };
-    Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: Tasks::default(), sap: Sap::default() })
+    Ok(TasksPlan {
+        base: Base::Phone(foreground),
+        config,
+        backed: Some(backed),
+        settings: Tasks::default(),
+        sap: Sap::default(),
+    })
 }
 
 /// Refuses settings that tasks in the foreground do not have.
