@@ -163,7 +163,7 @@ settings! {
         /// How slots are allocated: `log`, `linux` on bare flash, or (swap traces) on a device with a translation
         /// layer: `linux-ftl`, or `linux-discard` if it is told of free slots.
         layout: String, "name", "log";
-        /// Swap traces: logs, to which processes are distributed by their numbers; each has an open block.
+        /// Swap traces, layout `log`: logs, to which processes are distributed by their numbers; each has an open block.
         logs: u32, "logs", "1";
         /// Erase blocks of each area, with its priority if there are several: `1024`, or `512@5,512@5,1024@0`.
         blocks: String, "erase blocks", "2048; with a backing: `swap.size`";
