@@ -6,7 +6,7 @@ use std::path::Path;
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
 pub struct Paper {
@@ -70,6 +70,14 @@ impl Serialize for Origin {
     }
 }
 
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let word = <&str>::deserialize(d)?;
+        let known = ORIGINS.into_iter().find(|origin| origin.word() == word);
+        known.ok_or_else(|| serde::de::Error::custom("an unknown origin"))
+    }
+}
+
 /// Every origin once.
 const ORIGINS: [Origin; 8] = [
     Origin::PrintedInput,
@@ -83,7 +91,7 @@ const ORIGINS: [Origin; 8] = [
 ];
 
 /// A rule without any model that comes at least as near to the printed value as we do.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Trivial {
     /// The rule.
     pub rule: &'static str,
@@ -94,7 +102,7 @@ pub struct Trivial {
 }
 
 /// One printed figure and ours.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The paper's name.
     pub paper: &'static str,
@@ -131,7 +139,7 @@ pub struct Row {
     /// How it was found, and why it differs.
     pub note: String,
     /// The headline that it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", borrow)]
     pub claim: Option<&'static str>,
 }
 

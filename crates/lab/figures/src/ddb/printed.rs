@@ -58,7 +58,7 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     let saved: Vec<f64> = steps.iter().map(|kib| 100.0 - at(*kib)).collect();
     let peaks = two_peaks(&saved).map(|i| steps[i]);
     let end = *time.last().expect("there are sizes");
-    let flat = FIGURE_5.rev().take_while(|kib| (at(*kib) - end).abs() < 2.0).last().expect("the end itself");
+    let flat = *steps.iter().rev().take_while(|kib| (at(**kib) - end).abs() < 2.0).last().expect("the end itself");
     let curve = steps.iter().map(|kib| format!("{:.1}", at(*kib))).collect::<Vec<_>>().join(" ");
     let note = format!(
         "another build; in steps of 4 KB, as the paper's figure has them, the two sizes that save more than those \
@@ -166,8 +166,8 @@ fn by_step(programs: &[Program], steps: std::ops::RangeInclusive<u64>, of: Value
     programs.iter().map(of_program).collect::<Vec<_>>().join(", ")
 }
 
-/// Figures 5, 6 and 7.
-pub fn plots(programs: &[Program]) -> Vec<Plot> {
+/// Figures 5, 6 and 7: ours, and what the paper prints of them, table 5's point and table 7's two means.
+pub fn plots(g: &Golden, programs: &[Program]) -> Vec<Plot> {
     let curve = |p: &Program, name: String, x: fn(&Program, u64) -> f64, y: fn(&Pair) -> f64| Series {
         name,
         points: TENTHS.map(|t| (x(p, t), y(p.at(t)))).collect(),
@@ -182,17 +182,34 @@ pub fn plots(programs: &[Program]) -> Vec<Plot> {
     };
     let ratio: fn(&Program, u64) -> f64 = |_, t| t as f64 / 10.0;
     let kib: fn(&Program, u64) -> f64 = |p, t| p.at(t).before.ram().0 as f64 / 1024.0;
-    let each = |y| programs.iter().map(|p| curve(p, p.name.into(), ratio, y)).collect();
+    let means = |what: &str| {
+        let range = |range: &str| {
+            let mean = g.number(&format!("table7_percent.{range}.{what}"));
+            let memory: [f64; 2] = g.numbers(&format!("table7_percent.{range}.memory"));
+            Series { name: format!("paper, mean of {range}"), points: memory.map(|x| (x, mean)).to_vec() }
+        };
+        g.keys("table7_percent").map(range).collect::<Vec<_>>()
+    };
+    let each = |y, what| {
+        let ours = programs.iter().map(|p| curve(p, p.name.into(), ratio, y));
+        ours.chain(means(what)).collect()
+    };
+    let point = |called: &str, what: &str| Series {
+        name: format!("paper, {called}"),
+        points: vec![(TABLE_5 as f64, percent(table5(g, what, 1), table5(g, what, 0)))],
+    };
     let first = &programs[0];
     let fig5 = vec![
         curve(first, "execution time".into(), kib, Pair::time),
         curve(first, "paging energy".into(), kib, Pair::energy),
+        point("execution time", "t_total"),
+        point("paging energy", "e_paging"),
     ];
     let axis = "main memory / working set";
     vec![
-        plot(&format!("Figure 5, ours: {} by main memory", first.name), "KiB", fig5),
-        plot("Figure 6, ours: execution time", axis, each(Pair::time)),
-        plot("Figure 7, ours: paging energy", axis, each(Pair::energy)),
+        plot(&format!("Figure 5: {} by main memory", first.name), "KiB", fig5),
+        plot("Figure 6: execution time", axis, each(Pair::time, "time")),
+        plot("Figure 7: paging energy", axis, each(Pair::energy, "energy")),
     ]
 }
 

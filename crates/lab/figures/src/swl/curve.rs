@@ -21,7 +21,7 @@ use coldframe_drivers::{Run, Stream};
 use coldframe_experiment::systems::swl;
 use coldframe_lane::{DeviceTimes, LaneConfig, PageRef};
 
-use super::{item, SIZES, VALID};
+use super::{item, CARRIED, SIZES, VALID};
 use crate::figure::{Origin, Row};
 use crate::golden::Golden;
 use crate::workload::Chance;
@@ -132,8 +132,6 @@ pub(super) fn rows(g: &Golden, name: &str, rows: &mut Vec<Row>) {
         }
     }
 }
-
-const CARRIED: Origin = Origin::CarriedOver("17 frames of the valid list, fitted to figure 12 on bzip2.parquet");
 
 #[cfg(test)]
 mod tests {
