@@ -16,7 +16,7 @@ import subprocess
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAPERS = {"swl": "SWL", "ddb": "DDB", "sap": "SAP", "drswap": "DR.Swap", "lobi": "LOBI"}
-ORIGINS = ["printed input", "identity", "fitted", "predicted", "not printed"]
+ORIGINS = ["printed input", "identity", "fitted", "carried over", "input", "reading", "predicted", "not printed"]
 
 
 @dataclasses.dataclass

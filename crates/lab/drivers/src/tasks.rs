@@ -57,6 +57,15 @@ impl TaskSpec {
     }
 }
 
+/// What a full prefetching list does with one more page. The paper does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListRule {
+    /// The page faulted longest ago leaves, and a page that faults again goes to the end.
+    OldestLeaves,
+    /// It takes no more, and keeps the order of first faults.
+    TakesNoMore,
+}
+
 /// The moment when the next task's pages are prefetched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Activation {
@@ -72,6 +81,9 @@ pub enum Activation {
 pub struct Prefetching {
     pub activation: Activation,
     pub list_max: usize,
+    pub list: ListRule,
+    /// Whether prefetching stops where it costs more major faults than it spares. The paper has no such guard.
+    pub guard: bool,
     /// The most background loads at a time.
     pub depth: u32,
     /// With fewer ready tasks than this, the running one included, nothing is prefetched. Algorithm 1 prints `nr_tasks
@@ -90,6 +102,8 @@ impl Prefetching {
     pub const NEVER: Prefetching = Prefetching {
         activation: Activation::Never,
         list_max: 0,
+        list: ListRule::OldestLeaves,
+        guard: true,
         depth: 0,
         ready_min: 0,
         follow: false,
@@ -132,6 +146,9 @@ pub struct TasksConfig {
     /// Whether a fault gives up the processor.
     pub on_fault: OnFault,
     pub prefetching: Prefetching,
+    /// Pages outside any area on flash: the aligned group of so many that is read with a page (Linux's `page-cluster`);
+    /// 1: the page alone. A group that a list's page stands in is prefetched whole, as `make_present` would.
+    pub read_together: u32,
 }
 
 impl TasksConfig {
@@ -158,6 +175,7 @@ impl TasksConfig {
             slice: None,
             on_fault: OnFault::Sleeps,
             prefetching: Prefetching::NEVER,
+            read_together: 1,
         }
     }
 }

@@ -90,15 +90,20 @@ pub fn run_prefix(
     Ok(outcomes)
 }
 
-/// Runs every configuration over the programs of several traces side by side. RAM in percent is of all their pages.
-pub fn run_together(paths: &[PathBuf], all: &[Settings]) -> Result<Vec<TasksResult>, ExperimentError> {
+/// Runs every configuration over the programs of several traces side by side, each so many times; `None`: again and
+/// again, until the others have ended. RAM in percent is of all their pages.
+pub fn run_together(paths: &[(PathBuf, Option<u32>)], all: &[Settings]) -> Result<Vec<TasksResult>, ExperimentError> {
     let shift = systems::of_tasks().0.defaults.page.0.trailing_zeros();
     let (mut specs, mut pages, mut traces) = (Vec::new(), 0, Vec::new());
-    for path in paths {
+    for (path, rounds) in paths {
         let trace = Reader::open(path)?.provenance().clone();
         check(path, &trace, true)?;
         let tasks = read(path, Some(shift), u64::MAX, &trace)?;
-        specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec { first_page: pages, ..spec }));
+        specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec {
+            first_page: pages,
+            rounds: *rounds,
+            ..spec
+        }));
         pages += tasks.pages as u32;
         traces.push(trace);
     }

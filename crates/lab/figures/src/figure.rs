@@ -6,7 +6,7 @@ use std::path::Path;
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
 pub struct Paper {
@@ -38,6 +38,12 @@ pub enum Origin {
     Identity,
     /// These free numbers were chosen so that this many printed figures come out, this one among them.
     Fitted(&'static str, u32),
+    /// These numbers were fitted to other rows, on another machine.
+    CarriedOver(&'static str),
+    /// Other printed figures were put in.
+    Input,
+    /// What the paper leaves open was chosen as the row names it, and nothing was fitted.
+    Reading,
     /// Nothing of this row was used to get it.
     Predicted,
     NotPrinted,
@@ -49,6 +55,9 @@ impl Origin {
             Origin::PrintedInput => "printed input",
             Origin::Identity => "identity",
             Origin::Fitted(..) => "fitted",
+            Origin::CarriedOver(..) => "carried over",
+            Origin::Input => "input",
+            Origin::Reading => "reading",
             Origin::Predicted => "predicted",
             Origin::NotPrinted => "not printed",
         }
@@ -61,12 +70,28 @@ impl Serialize for Origin {
     }
 }
 
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let word = <&str>::deserialize(d)?;
+        let known = ORIGINS.into_iter().find(|origin| origin.word() == word);
+        known.ok_or_else(|| serde::de::Error::custom("an unknown origin"))
+    }
+}
+
 /// Every origin once.
-const ORIGINS: [Origin; 5] =
-    [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
+const ORIGINS: [Origin; 8] = [
+    Origin::PrintedInput,
+    Origin::Identity,
+    Origin::Fitted("", 0),
+    Origin::CarriedOver(""),
+    Origin::Input,
+    Origin::Reading,
+    Origin::Predicted,
+    Origin::NotPrinted,
+];
 
 /// A rule without any model that comes at least as near to the printed value as we do.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Trivial {
     /// The rule.
     pub rule: &'static str,
@@ -77,7 +102,7 @@ pub struct Trivial {
 }
 
 /// One printed figure and ours.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The paper's name.
     pub paper: &'static str,
@@ -95,7 +120,8 @@ pub struct Row {
     /// How ours came about.
     #[schemars(with = "String", extend("enum" = ORIGINS.map(Origin::word)))]
     pub origin: Origin,
-    /// For a fitted row, the free numbers and how many figures they were fitted to.
+    /// For a fitted row, the free numbers and how many figures they were fitted to; for one that is carried over, where
+    /// they were fitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fitted: Option<String>,
     /// Ours less the paper's, in percent of the paper's; none if the paper prints no value, or zero.
@@ -113,7 +139,7 @@ pub struct Row {
     /// How it was found, and why it differs.
     pub note: String,
     /// The headline that it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", borrow)]
     pub claim: Option<&'static str>,
 }
 
@@ -130,6 +156,7 @@ impl Row {
         let paper_value = printed.into();
         let fitted = match origin {
             Origin::Fitted(free, figures) => Some(format!("{free}, to {figures} figures")),
+            Origin::CarriedOver(free) => Some(free.into()),
             _ => None,
         };
         let row = Row {
@@ -249,7 +276,8 @@ mod tests {
         assert_eq!(row(77.5, 77.56, Origin::Identity).reached, Some(false));
         assert_eq!(row(9.0, 9.3, Origin::Identity).to(0.01).reached, Some(false));
         assert_eq!(row(55.0, 58.8, Origin::Predicted).stated(55.0..=100.0).reached, Some(true));
-        for origin in [Origin::PrintedInput, Origin::Fitted("one number", 1)] {
+        let fitted = [Origin::Fitted("one number", 1), Origin::CarriedOver("one number")];
+        for origin in [Origin::PrintedInput, Origin::Input, Origin::Reading].into_iter().chain(fitted) {
             assert_eq!(row(77.5, 77.5, origin).reached, None);
         }
         assert_eq!(Row::new("", "", None, 1.0, "", Origin::Predicted).reached, None);

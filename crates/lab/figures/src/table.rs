@@ -102,11 +102,15 @@ pub fn markdown(rows: &[Row]) -> String {
     format!("{head}{body}\n{}.\n\n{notes}", tally(rows))
 }
 
-/// What was fitted, to how many figures, for each set of free numbers.
+/// What was fitted, to how many figures, and what is carried over, once for each set of free numbers.
 fn fitted(rows: &[Row]) -> Vec<String> {
-    let mut sets: Vec<&String> = rows.iter().filter_map(|row| row.fitted.as_ref()).collect();
-    sets.dedup();
-    sets.iter().map(|set| format!("Fitted: {set}")).collect()
+    let mut sets = Vec::new();
+    for row in rows {
+        let word = if row.origin.word() == "carried over" { "Carried over" } else { "Fitted" };
+        let set = row.fitted.as_ref().map(|set| format!("{word}: {set}"));
+        sets.extend(set.filter(|set| !sets.contains(set)));
+    }
+    sets
 }
 
 /// What was fitted, and the notes of rows. Rows of one item with the same note are joined, in the order of their first.

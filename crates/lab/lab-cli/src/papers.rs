@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_figures::papers::{changed_predictions, plots, rows};
+use coldframe_figures::kept::Kept;
+use coldframe_figures::papers::{changed_predictions, plots};
 use coldframe_figures::table::{headlines, markdown, table};
+use coldframe_sheet::sheet::stored;
 use coldframe_show::plot::stack;
 use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
@@ -29,9 +31,13 @@ Examples:
 
 The column `origin` says how our number came about: printed input, we put it in; identity, it follows from other \
 printed numbers; fitted, free numbers were chosen to give it (below the table: which, and to how many figures); \
-predicted, nothing of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
+carried over, they were fitted to other rows; input, \
+other printed figures were put in; reading, what the paper leaves open was chosen as the row names it; predicted, nothing \
+of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
 `rounding` what the printed digits alone leave open. `reached` is said of predictions and identities only: within \
 rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well.
+
+Rows are kept in the cache folder and computed again for other traces or another program.
 
 --on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
 device and with equal bytes of memory. It prints the fault time (all time not spent on references), the pages that the \
@@ -51,9 +57,9 @@ pub struct Args {
     /// How to print it; Markdown and JSON have every row.
     #[arg(long, value_parser = ["table", "markdown", "json"], default_value = "table")]
     format: String,
-    /// Write the paper's curves, drawn from our figures, to this file, beside the table; its suffix, svg or png, says
-    /// the form.
-    #[arg(short, value_name = "PICTURE", value_parser = suffix::picture)]
+    /// Write the paper's curves, ours beside what it prints of them, to this file, beside the table; its suffix, svg or
+    /// png, says the form.
+    #[arg(short, visible_alias = "plot", value_name = "PICTURE", value_parser = suffix::picture)]
     output: Option<PathBuf>,
     /// The folder with the shipped traces.
     #[arg(long, value_name = "DIR")]
@@ -73,7 +79,8 @@ impl Verb<Failure> for Args {
             None => shipped_traces()?,
         };
         let mut line = Line::new(quiet);
-        let rows = rows(&self.paper, &traces, &mut |file| line.show(0, None, file))?;
+        let kept = Kept { folder: stored::folder(), program: "/proc/self/exe".into() };
+        let rows = kept.rows(&self.paper, &traces, &mut |file| line.show(0, None, file))?;
         drop(line);
         let drawn = self.output.is_some() || self.all && self.format == "table";
         let curves = if drawn { plots(&self.paper, &traces)? } else { Vec::new() };

@@ -8,7 +8,7 @@ use coldframe_core::{Below, Caps, Config, Engine, PageId, Ps, TaskId};
 use coldframe_journal::{Head, Journal};
 
 use super::paging::{FaultOutcome, Paging};
-use super::{Activation, OnFault, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{Activation, ListRule, OnFault, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::scheduler::Scheduler;
 use coldframe_lane::lane::{LaneError, SwapDone};
 use coldframe_lane::machine::World;
@@ -69,7 +69,7 @@ impl Cpu {
         let p = config.prefetching;
         // A buffer for each task and one for each background load, so a demand load always has one. If pages stay in
         // buffers, there are only as many as the device has; more would add to the RAM.
-        let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
+        let queued = if config.handler.needs_xip { 0 } else { (specs.len() as u32 + p.depth) * config.read_together };
         let buffers = queued + config.caps.buffers;
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
@@ -88,7 +88,7 @@ impl Cpu {
             owned = vec![false; pages];
             world.meters.slot_writes = vec![0; slots.slots];
         }
-        let mut paging = Paging::new(engine, world);
+        let mut paging = Paging::new(engine, world, config.read_together);
         if config.handler.needs_xip {
             paging.table.count_reads();
         }
@@ -342,7 +342,9 @@ impl Cpu {
 
     fn note_majors(&mut self) {
         for (task, page) in self.paging.watch().majors.drain(..) {
-            self.lists.major_fault(TaskId::from(task), page);
+            if takes(&self.prefetching, self.lists.of(TaskId::from(task)), page) {
+                self.lists.major_fault(TaskId::from(task), page);
+            }
             self.tasks[task].result.major += 1;
         }
     }
@@ -516,5 +518,29 @@ impl Cpu {
             },
             foreground: self.foreground_result(),
         }
+    }
+}
+
+/// Whether a list takes the page that its task had to load.
+fn takes(p: &Prefetching, mut listed: impl ExactSizeIterator<Item = PageId>, page: PageId) -> bool {
+    match p.list {
+        ListRule::OldestLeaves => true,
+        ListRule::TakesNoMore => listed.len() < p.list_max && listed.all(|listed| listed != page),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_takes_no_more_keeps_the_first_faults_in_their_order() {
+        let p = Prefetching { list: ListRule::TakesNoMore, list_max: 2, ..Prefetching::NEVER };
+        let takes = |p: &Prefetching, listed: &[u32], page| takes(p, listed.iter().copied().map(PageId), PageId(page));
+        assert!(takes(&p, &[1], 2));
+        assert!(!takes(&p, &[1], 1), "a second fault does not move a page");
+        assert!(!takes(&p, &[1, 2], 3), "it is full");
+        let oldest = Prefetching { list: ListRule::OldestLeaves, ..p };
+        assert!(takes(&oldest, &[1, 2], 3) && takes(&oldest, &[1], 1));
     }
 }

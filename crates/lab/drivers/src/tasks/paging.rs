@@ -25,14 +25,16 @@ pub(super) struct Paging {
     pub(super) world: World,
     pub(super) table: PageTable,
     pub(super) counts: PrefetchCounts,
+    /// Pages of the aligned group that is read with one.
+    together: u32,
 }
 
 impl Paging {
     /// The world watches what becomes of pages that are prefetched.
-    pub(super) fn new(engine: Engine, mut world: World) -> Paging {
+    pub(super) fn new(engine: Engine, mut world: World, together: u32) -> Paging {
         world.meters.watch = Some(Box::new(Watch::new(engine.config())));
         let table = PageTable::new(engine.config().pages, 1);
-        Paging { engine, world, table, counts: PrefetchCounts::default() }
+        Paging { engine, world, table, counts: PrefetchCounts::default(), together }
     }
 
     pub(super) fn watch(&mut self) -> &mut Watch {
@@ -68,7 +70,22 @@ impl Paging {
         } else if !started {
             self.world.bus.hurry(Event::Written { page });
         }
+        if started {
+            self.read_together(task, page);
+        }
         FaultOutcome::Waits
+    }
+
+    /// Reads the other pages of the page's aligned group, in the background. Pages keep their places on the device, so
+    /// a group of page numbers is one of slots.
+    pub(super) fn read_together(&mut self, task: usize, page: PageId) {
+        let start = page.0 / self.together * self.together;
+        let end = (start + self.together).min(self.engine.config().pages as u32);
+        for other in (start..end).map(PageId).filter(|other| *other != page) {
+            if self.is_absent(other) {
+                self.will_need(task, other);
+            }
+        }
     }
 
     /// A prefetch hint for a page of this task; the task does not wait for it. False: the hint was dropped. A page that

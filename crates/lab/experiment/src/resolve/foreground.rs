@@ -11,7 +11,7 @@ use super::tasks::{Base, ForegroundPlan, TasksPlan};
 use super::{bad, failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
-use crate::settings::{self, Machine, Settings, Tasks, Time};
+use crate::settings::{self, Machine, Sap, Settings, Tasks, Time};
 use crate::swap_prices::PhoneArea;
 use crate::systems;
 use crate::systems::backing::{Backing, PAGE};
@@ -71,12 +71,19 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
         slice: Some(FOREVER),
         on_fault: OnFault::Keeps,
         prefetching: Prefetching::NEVER,
+        read_together: 1,
     };
     let foreground = ForegroundPlan {
         system: system.unwrap_or(systems::of_foreground().0),
         reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
     };
-    Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: Tasks::default() })
+    Ok(TasksPlan {
+        base: Base::Phone(foreground),
+        config,
+        backed: Some(backed),
+        settings: Tasks::default(),
+        sap: Sap::default(),
+    })
 }
 
 /// Refuses settings that tasks in the foreground do not have.

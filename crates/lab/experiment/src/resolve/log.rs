@@ -62,11 +62,14 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
         Some("until-read") => (Keep::UntilRead, "until-read"),
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
-    let (layout, logs) = (self::layout(s)?, s.logs.unwrap_or(1));
-    if logs == 0 || (logs > 1 && layout != "log") {
-        return bad("logs", format!("{logs} logs with the layout {layout}; give 1 or more, and more than 1 with log"));
+    let layout = self::layout(s)?;
+    // The kernel's layouts have no log, so that a run of several layouts can give logs to one.
+    let of_log = s.logs.filter(|_| layout == "log");
+    let logs = of_log.unwrap_or(1);
+    if s.logs == Some(0) {
+        return bad("logs", "0 logs take no page; give 1 or more");
     }
-    (shown.read_ahead, shown.keep, shown.logs) = (Some(text), Some(keep_text.into()), s.logs);
+    (shown.read_ahead, shown.keep, shown.logs) = (Some(text), Some(keep_text.into()), of_log);
     Ok(SwapPlan {
         config: SwapConfig {
             areas,
@@ -134,7 +137,7 @@ pub(super) fn under_engine(
 /// Refuses settings of the kernel's part above an area; only swap traces have it.
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
-    const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
+    const ALONE: &str = "is for swap traces, and for tasks without a backing; leave it out";
     const LOGS: &str = "is for swap traces; under the engine one log takes all pages; leave it out";
     super::refuse(&[
         ("swap.read_ahead", s.read_ahead.is_some(), ALONE),

@@ -2,7 +2,7 @@
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Below, Bytes, Caps, Ps};
-use coldframe_drivers::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_drivers::tasks::{Activation, ListRule, OnFault, Prefetching, TasksConfig, CAPS};
 use coldframe_lane::machine::{MachineConfig, Zeros};
 use coldframe_lane::window::Window;
 use coldframe_lane::{DeviceTimes, LaneConfig};
@@ -15,7 +15,7 @@ use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ExperimentError;
 use crate::in_force::InForce;
-use crate::settings::{self, Settings, Swap, Tasks};
+use crate::settings::{self, Sap, Settings, Swap, Tasks};
 use crate::systems::backing::PAGE;
 use crate::systems::{self, System};
 
@@ -35,6 +35,8 @@ pub struct TasksPlan {
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
     pub settings: Tasks,
+    /// Settings of prefetching in force.
+    pub sap: Sap,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +68,12 @@ impl TasksPlan {
         let (mut shown, log) = match &self.base {
             Base::Machine(plan) => {
                 let shown = plan.shown();
-                let settings = Settings { tasks: self.settings.clone(), ..shown.settings };
+                let mut shown = shown;
+                if self.config.read_together > 1 {
+                    shown.swap.log.read_ahead = Some(format!("aligned:{}", self.config.read_together));
+                }
+                let (tasks, sap) = (self.settings.clone(), self.sap.clone());
+                let settings = Settings { tasks, sap, ..shown.settings };
                 (InForce { settings, ..shown }, plan.area.as_ref())
             }
             Base::Phone(plan) => (self.shown_on_phone(plan).into(), None),
@@ -113,7 +120,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let backed = backed(&Settings { swap: area, ..settings.clone() }, trace, touched)?;
     let swap = if backed.is_some() && flash.blocks.is_none() { Swap::default() } else { flash };
     let mut base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
-    let window = window(&settings, &mut base)?;
+    let (window, read_together) = window(&settings, &mut base)?;
     let Some(lane) = base.lane() else {
         let reason = format!("an oracle schedules no tasks; give a policy, such as {}", own.defaults.policy);
         return Err(ExperimentError::setting("policy", reason));
@@ -148,6 +155,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         }
     }
     let reference = base.front.idle.reference;
+    let (sap, list, list_max) = lists(&settings.sap)?;
     let config = TasksConfig {
         policy: lane.policy.clone(),
         handler: lane.handler,
@@ -164,36 +172,61 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         on_fault: OnFault::Sleeps,
         prefetching: Prefetching {
             activation: activation(&prefetch)?,
-            list_max: LIST_MAX,
+            list_max,
+            list,
+            guard: sap.guard != Some(false),
             depth: defaults.depth,
             ready_min: defaults.ready_min,
             follow,
             // Section 5.3: what is loaded "before a context switch happens".
-            past_switch: false,
+            past_switch: sap.past_switch == Some(true),
             // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
-            arrival: match window != Window::Alone && prefetch == "off" {
+            arrival: match (window != Window::Alone || read_together > 1) && prefetch == "off" {
                 true => Arrival::Mapped,
                 false => Arrival::MappedBehindSlice,
             },
         },
+        read_together,
     };
     let settings = Tasks { scheduler: Some(name.into()), prefetch: Some(prefetch), follow: Some(follow) };
-    Ok(TasksPlan { base: Base::Machine(Box::new(base)), config, backed, settings })
+    Ok(TasksPlan { base: Base::Machine(Box::new(base)), config, backed, settings, sap })
 }
 
-/// The slots that are read together with a page of the log.
-fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ExperimentError> {
+/// A list's rule and the pages on it.
+fn lists(sap: &Sap) -> Result<(Sap, ListRule, usize), ExperimentError> {
+    /// Pages that Linux reads with a fault (`page-cluster` 3).
+    const CLUSTER: usize = 8;
+    let name = sap.list.as_deref().unwrap_or("oldest-leaves");
+    let (rule, list_max) = match name {
+        "oldest-leaves" => (ListRule::OldestLeaves, LIST_MAX),
+        "full" => (ListRule::TakesNoMore, LIST_MAX),
+        "majors-of-8" => (ListRule::OldestLeaves, LIST_MAX * CLUSTER),
+        _ => {
+            let reason = format!("`{name}` is not known; give oldest-leaves, full or majors-of-8");
+            return Err(ExperimentError::setting("sap.list", reason));
+        }
+    };
+    let (guard, past_switch) = (sap.guard.or(Some(true)), sap.past_switch.or(Some(false)));
+    Ok((Sap { list: Some(name.into()), guard, past_switch }, rule, list_max))
+}
+
+/// The slots that are read together with a page of the log, and the pages with one that is on the device.
+fn window(settings: &Settings, base: &mut Plan) -> Result<(Window, u32), ExperimentError> {
     match &mut base.area {
         Some(log) => {
             let (window, shown) = log::window(&settings.swap)?;
             log.settings.read_ahead = shown;
-            Ok(window)
+            Ok((window, 1))
         }
-        None if settings.swap.read_ahead.is_some() => {
-            let reason = "reads slots of a swap area on flash, and there is not known; give swap.layout";
-            Err(ExperimentError::setting("swap.read_ahead", reason))
-        }
-        None => Ok(Window::Alone),
+        None => match log::window(&settings.swap)?.0 {
+            Window::Alone => Ok((Window::Alone, 1)),
+            Window::Aligned(pages) => Ok((Window::Alone, pages)),
+            Window::Block(_) => {
+                let reason = "block:8 reads slots of an erase block, and there is no area on flash: give aligned:8 or \
+                              swap.layout";
+                Err(ExperimentError::setting("swap.read_ahead", reason))
+            }
+        },
     }
 }
 

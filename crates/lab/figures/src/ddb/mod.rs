@@ -62,7 +62,7 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
 fn plots(traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
     let measure = |(name, file): (&'static str, &str)| Program::measure(name, &traces.join(file), None);
     let programs = PROGRAMS.map(measure).into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(printed::plots(&programs))
+    Ok(printed::plots(&golden(), &programs))
 }
 
 /// Table 3.

@@ -53,21 +53,16 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     let all: Vec<_> = FIGURE_5.flat_map(pair).collect();
     let results = string::run(&program.path, &all, &mut |_| {})?;
     let time: Vec<f64> = results.chunks(2).map(|pair| percent(total(&pair[1]), total(&pair[0]))).collect();
-    // Farthest below the mean of the times 4 KB less and more.
     let at = |kib: u64| time[(kib.clamp(*FIGURE_5.start(), *FIGURE_5.end()) - FIGURE_5.start()) as usize];
-    let depth = |kib: u64| (at(kib.saturating_sub(4)) + at(kib + 4)) / 2.0 - at(kib);
-    let deepest = |excluded_kib: u64| {
-        let others = FIGURE_5.filter(|kib| kib.abs_diff(excluded_kib) >= 8);
-        others.max_by(|a, b| depth(*a).total_cmp(&depth(*b))).expect("there are sizes")
-    };
-    let one = deepest(u64::MAX);
-    let peaks = [one.min(deepest(one)), one.max(deepest(one))];
+    let steps: Vec<u64> = FIGURE_5.filter(|kib| kib % STEP == 0).collect();
+    let saved: Vec<f64> = steps.iter().map(|kib| 100.0 - at(*kib)).collect();
+    let peaks = two_peaks(&saved).map(|i| steps[i]);
     let end = *time.last().expect("there are sizes");
-    let flat = FIGURE_5.rev().take_while(|kib| (at(*kib) - end).abs() < 2.0).last().expect("the end itself");
-    let curve = FIGURE_5.step_by(2).map(|kib| format!("{:.0}", at(kib))).collect::<Vec<_>>().join(" ");
+    let flat = *steps.iter().rev().take_while(|kib| (at(**kib) - end).abs() < 2.0).last().expect("the end itself");
+    let curve = steps.iter().map(|kib| format!("{:.1}", at(*kib))).collect::<Vec<_>>().join(" ");
     let note = format!(
-        "another build; peaks are where the time lies farthest below its mean 4 KB away; flat: within 2 points of \
-         the last; % of before by 2 KB from 2: {curve}"
+        "another build; in steps of 4 KB, as the paper's figure has them, the two sizes that save more than those \
+         beside them, and most; flat: within 2 points of the last; % of before from 4 KB: {curve}"
     );
     let printed: [f64; 3] = g.numbers("text.figure_5_KB");
     let ours = [peaks[0], peaks[1], flat];
@@ -76,6 +71,21 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
         rows.push(Row::new("figure 5", row, paper, ours as f64, "KB", Origin::Predicted).note(&note));
     }
     Ok(())
+}
+
+/// A step of figure 5 in KiB.
+const STEP: u64 = 4;
+
+/// The places of the two peaks of a curve, in order: values above those beside them, the first also if only the next one
+/// is lower. Of several, those that rise most above the higher of their neighbours.
+fn two_peaks(curve: &[f64]) -> [usize; 2] {
+    let beside = |i: usize| {
+        let before = i.checked_sub(1).map(|i| curve[i]);
+        before.into_iter().chain(curve.get(i + 1).copied()).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let mut places: Vec<usize> = (0..curve.len() - 1).collect();
+    places.sort_by(|a, b| (curve[*b] - beside(*b)).total_cmp(&(curve[*a] - beside(*a))));
+    [places[0].min(places[1]), places[0].max(places[1])]
 }
 
 /// Main memory of figure 5 in KiB.
@@ -122,7 +132,8 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
             let mean = values.sum::<f64>() / (programs.len() as u64 * (most - least + 1)) as f64;
             let row = format!("{range}, {:.1} to {:.1}: {what}", memory[0], memory[1]);
             let note = format!("{why}; {}", by_step(programs, least..=most, of));
-            let row = Row::new("table 7", row, paper, mean, "%", Origin::Predicted).to(0.1);
+            let origin = if what.contains("warm") { Origin::Input } else { Origin::Predicted };
+            let row = Row::new("table 7", row, paper, mean, "%", origin).to(0.1);
             rows.push(row.compared_with("no change", 100.0).note(note));
         }
     }
@@ -130,7 +141,7 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
 
 const WARM_SETS: &str = "the same, and main memory in parts of table 6's working sets and not of ours";
 
-const WARM: &str = "without the first fifth of the accesses, and with table 5's idle time for each access: the \
+const WARM: &str = "table 5's t_idle is an input; without the first fifth of the accesses, and with table 5's idle time for each access: the \
                     paper's programs need not \
                     begin with empty memory, and their idle time is seven times ours";
 
@@ -155,8 +166,8 @@ fn by_step(programs: &[Program], steps: std::ops::RangeInclusive<u64>, of: Value
     programs.iter().map(of_program).collect::<Vec<_>>().join(", ")
 }
 
-/// Figures 5, 6 and 7.
-pub fn plots(programs: &[Program]) -> Vec<Plot> {
+/// Figures 5, 6 and 7: ours, and what the paper prints of them, table 5's point and table 7's two means.
+pub fn plots(g: &Golden, programs: &[Program]) -> Vec<Plot> {
     let curve = |p: &Program, name: String, x: fn(&Program, u64) -> f64, y: fn(&Pair) -> f64| Series {
         name,
         points: TENTHS.map(|t| (x(p, t), y(p.at(t)))).collect(),
@@ -171,16 +182,44 @@ pub fn plots(programs: &[Program]) -> Vec<Plot> {
     };
     let ratio: fn(&Program, u64) -> f64 = |_, t| t as f64 / 10.0;
     let kib: fn(&Program, u64) -> f64 = |p, t| p.at(t).before.ram().0 as f64 / 1024.0;
-    let each = |y| programs.iter().map(|p| curve(p, p.name.into(), ratio, y)).collect();
+    let means = |what: &str| {
+        let range = |range: &str| {
+            let mean = g.number(&format!("table7_percent.{range}.{what}"));
+            let memory: [f64; 2] = g.numbers(&format!("table7_percent.{range}.memory"));
+            Series { name: format!("paper, mean of {range}"), points: memory.map(|x| (x, mean)).to_vec() }
+        };
+        g.keys("table7_percent").map(range).collect::<Vec<_>>()
+    };
+    let each = |y, what| {
+        let ours = programs.iter().map(|p| curve(p, p.name.into(), ratio, y));
+        ours.chain(means(what)).collect()
+    };
+    let point = |called: &str, what: &str| Series {
+        name: format!("paper, {called}"),
+        points: vec![(TABLE_5 as f64, percent(table5(g, what, 1), table5(g, what, 0)))],
+    };
     let first = &programs[0];
     let fig5 = vec![
         curve(first, "execution time".into(), kib, Pair::time),
         curve(first, "paging energy".into(), kib, Pair::energy),
+        point("execution time", "t_total"),
+        point("paging energy", "e_paging"),
     ];
     let axis = "main memory / working set";
     vec![
-        plot(&format!("Figure 5, ours: {} by main memory", first.name), "KiB", fig5),
-        plot("Figure 6, ours: execution time", axis, each(Pair::time)),
-        plot("Figure 7, ours: paging energy", axis, each(Pair::energy)),
+        plot(&format!("Figure 5: {} by main memory", first.name), "KiB", fig5),
+        plot("Figure 6: execution time", axis, each(Pair::time, "time")),
+        plot("Figure 7: paging energy", axis, each(Pair::energy, "energy")),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_above_those_beside_it_and_the_smallest_size_can_be_one() {
+        assert_eq!(two_peaks(&[39.0, 32.0, 31.0, 34.0, 30.0, 28.0]), [0, 3]);
+        assert_eq!(two_peaks(&[30.0, 32.0, 31.0, 34.0, 30.0, 28.0]), [1, 3]);
+    }
 }

@@ -8,10 +8,10 @@ use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult,
+    Activation, Cpu, ListRule, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult,
 };
 use coldframe_drivers::RunError;
-use coldframe_experiment::settings::{Settings, Tasks};
+use coldframe_experiment::settings::{Sap, Settings, Tasks};
 use coldframe_experiment::systems::sap;
 use coldframe_experiment::{tasks, ExperimentError};
 use coldframe_lane::machine::{MachineConfig, Zeros};
@@ -37,32 +37,79 @@ pub(super) enum Machine {
     Cfs,
 }
 
+/// What the paper leaves open, as one run has it.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    /// Where the rows say it.
+    pub(super) name: &'static str,
+    pub(super) by: Machine,
+    list: ListRule,
+    list_max: usize,
+    guard: bool,
+    /// The processor time between two touches, as a multiple of a page's load.
+    loads_a_touch: f64,
+    /// Pages of the aligned group that is read with one.
+    read_together: u32,
+}
+
+/// As the system runs without settings, with the two numbers that are fitted to workers in turns.
+pub(super) const TURNS: Reading = Reading {
+    name: "stress, turns",
+    by: Machine::Turns,
+    list: ListRule::OldestLeaves,
+    list_max: LIST_MAX,
+    guard: true,
+    loads_a_touch: LOADS_A_TOUCH,
+    read_together: 1,
+};
+
+/// The same numbers on the paper's machine.
+pub(super) const CFS: Reading = Reading { name: "stress, CFS", by: Machine::Cfs, ..TURNS };
+
+/// A list that takes no more when it is full: of a worker's 2,048 pages 1,024 stay listed ("can prefetch up to 50 % of
+/// memory allocated by each task", section 5.2).
+const FULL: Reading = Reading { name: "stress, CFS, full list", list: ListRule::TakesNoMore, guard: false, ..CFS };
+
+/// A major fault of Linux reads 8 slots, so that 1,024 of them stand for 8,192 pages: a list has the whole region.
+const MAJORS: Reading = Reading { name: "stress, CFS, majors of 8", list_max: 8 * LIST_MAX, guard: false, ..CFS };
+
+/// Readings of the paper on its own machine, without the guard that is ours.
+pub(super) const READINGS: [Reading; 3] =
+    [FULL, MAJORS, Reading { name: "stress, CFS, reads of 8", list_max: LIST_MAX, read_together: 8, ..MAJORS }];
+
+/// The same list with another time between touches, which is fitted to table 1's two changes of major faults.
+pub(super) const FITTED_TOUCH: Reading =
+    Reading { name: "stress, CFS, majors of 8, 1.7 loads a touch", loads_a_touch: 1.7, ..MAJORS };
+
 /// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
 /// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
-pub(super) fn stress(ram_mb: u64, (_, activation): Kernel, by: Machine) -> Result<TasksResult, ExperimentError> {
+pub(super) fn stress(ram_mb: u64, (_, activation): Kernel, of: &Reading) -> Result<TasksResult, ExperimentError> {
     const POLICY: &str = "second-chance";
     let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
     let machine = MachineConfig::device(sap::prices(POLICY), device, Zeros::Once);
     let frames = (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize;
     let handler = handler::find("sequential").expect("it is there");
-    let (scheduler, slice, on_fault) = match by {
+    let (scheduler, slice, on_fault) = match of.by {
         Machine::Turns => ("round-robin", Some(WHOLE_TURN), OnFault::Keeps),
         Machine::Cfs => ("cfs", None, OnFault::Sleeps),
     };
     let scheduler = scheduler::find(scheduler).expect("it is there");
     let config = TasksConfig {
-        reference: Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64),
+        reference: Ps((LOAD.0 as f64 * of.loads_a_touch) as u64),
         tick: sap::TICK,
         slice,
         on_fault,
         prefetching: Prefetching {
             activation,
-            list_max: LIST_MAX,
+            list_max: of.list_max,
+            list: of.list,
+            guard: of.guard,
             depth: sap::DEPTH,
             ready_min: READY_MIN,
             arrival: Arrival::MappedBehindSlice,
             ..Prefetching::NEVER
         },
+        read_together: of.read_together,
         ..TasksConfig::new(PolicyChoice::parse(POLICY)?, handler, frames, machine, scheduler)
     };
     let pages = (WORKER.0 / sap::PAGE.0) as u32;
@@ -86,22 +133,80 @@ pub(super) type Faults = (u64, u64);
 /// order, and by chance what is in RAM together.
 const AROUND: [f64; 5] = [90.0, 95.0, 100.0, 105.0, 110.0];
 
-/// Six recorded programs (two chess engines, two ray tracers, two compressions) beside each other in a part of their
-/// pages, as `sim --system sap` runs them, under the kernels of section 5.2. Nothing is fitted.
-pub(super) fn recorded(traces: &Path, ram_percent: f64, scheduler: &str) -> Result<Vec<Faults>, ExperimentError> {
-    let paths = ["chess", "render", "bzip2"].map(|name| traces.join(format!("{name}.parquet")));
-    let twice: Vec<_> = paths.into_iter().flat_map(|path| [path.clone(), path]).collect();
-    let settings = |(prefetch, percent): (&str, f64)| Settings {
+/// A list's rule and whether the guard is on, as `sap.list` and `sap.guard` take them.
+pub(super) type List = (&'static str, bool);
+
+/// As the system runs without settings.
+pub(super) const OURS: List = ("oldest-leaves", true);
+
+fn settings(ram: String, scheduler: &str, prefetch: &str, (list, guard): List) -> Settings {
+    let (scheduler, prefetch) = (Some(scheduler.into()), Some(prefetch.into()));
+    Settings {
         system: Some("sap".into()),
-        ram: Some(format!("{}%", ram_percent * percent / 100.0)),
-        tasks: Tasks { scheduler: Some(scheduler.into()), prefetch: Some(prefetch.into()), follow: None },
+        ram: Some(ram),
+        tasks: Tasks { scheduler, prefetch, follow: None },
+        sap: Sap { list: Some(list.into()), guard: Some(guard), past_switch: None },
         ..Settings::default()
-    };
-    let all = ["off", "75", "50"].into_iter().flat_map(|prefetch| AROUND.map(|percent| settings((prefetch, percent))));
+    }
+}
+
+/// Major and all faults of a run.
+fn faults(result: &TasksResult) -> Faults {
+    (result.major(), result.faults())
+}
+
+/// Six recorded programs (two chess engines, two ray tracers, two compressions) beside each other in a part of their
+/// pages, as `sim --system sap` runs them, under the kernels of section 5.2. Nothing is fitted, but they have so few
+/// pages that chance decides.
+pub(super) fn recorded(
+    traces: &Path,
+    ram_percent: f64,
+    scheduler: &str,
+    list: List,
+) -> Result<Vec<Faults>, ExperimentError> {
+    let paths = ["chess", "render", "bzip2"].map(|name| (traces.join(format!("{name}.parquet")), Some(1)));
+    let twice: Vec<_> = paths.into_iter().flat_map(|path| [path.clone(), path]).collect();
+    let all = PREFETCH.into_iter().flat_map(|prefetch| {
+        AROUND.map(|percent| settings(format!("{}%", ram_percent * percent / 100.0), scheduler, prefetch, list))
+    });
     let results = tasks::run_together(&twice, &all.collect::<Vec<_>>())?;
-    let sum = |of: &[TasksResult]| (of.iter().map(TasksResult::major).sum(), of.iter().map(TasksResult::faults).sum());
+    let sum = |of: &[TasksResult]| (of.iter().map(|r| faults(r).0).sum(), of.iter().map(|r| faults(r).1).sum());
     Ok(results.chunks(AROUND.len()).map(sum).collect())
 }
+
+/// `tasks.prefetch` of section 5.2's kernels.
+const PREFETCH: [&str; 3] = ["off", "75", "50"];
+
+/// Five recorded workers of 8 MB in the paper's 32 MB under CFS, for each of the lists.
+pub(super) fn workers(traces: &Path, file: &str, lists: &[List]) -> Result<Vec<Vec<Faults>>, ExperimentError> {
+    let five = vec![(traces.join(file), Some(1)); super::golden().number("workers") as usize];
+    let all = lists.iter().flat_map(|list| PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, *list)));
+    // Without prefetching, the list makes no difference.
+    let (off, with): (Vec<_>, Vec<_>) = all.partition(|s| s.tasks.prefetch.as_deref() == Some(PREFETCH[0]));
+    let all: Vec<_> = off.into_iter().take(1).chain(with).collect();
+    let results: Vec<Faults> = tasks::run_together(&five, &all)?.iter().map(faults).collect();
+    let of = |with: &[Faults]| [&results[..1], with].concat();
+    Ok(results[1..].chunks(PREFETCH.len() - 1).map(of).collect())
+}
+
+/// Table 2: a game that takes all the processor it gets, beside a load that goes through 110 % of RAM. The mean time
+/// that the game is ready and does not run, in milliseconds, and the part of the time until its end that it ran, by
+/// kernel.
+pub(super) fn game(traces: &Path, list: List) -> Result<Vec<[f64; 2]>, ExperimentError> {
+    let both = [(traces.join("game.parquet"), Some(GAMES)), (traces.join("memload.parquet"), None)];
+    let all = PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, list));
+    let of = |result: &TasksResult| {
+        let (game, ms) = (&result.tasks[0], |time: Ps| time.0 as f64 / 1e9);
+        [ms(game.wait.mean().unwrap_or_default()), tasks::share(game, result.time)]
+    };
+    Ok(tasks::run_together(&both, &all)?.iter().map(of).collect())
+}
+
+/// The paper's machine (section 5.2).
+const RAM: &str = "32MiB";
+
+/// Games one after the other: longer than the load takes to go through its memory.
+const GAMES: u32 = 12;
 
 /// Frames that the workers have with 32 MB; the kernel uses the rest. Fitted to table 1 and section 5.3.
 const FRAMES_OF_32_MB: u64 = 5_000;

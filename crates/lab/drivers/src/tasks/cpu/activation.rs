@@ -28,8 +28,9 @@ impl Cpu {
         self.predicted = Some(next);
         // This comes first. Otherwise the loads would push out listed pages that are in RAM.
         self.make_recent(next);
+        let allowed = if self.prefetching.guard { self.paging.allowance() } else { usize::MAX };
         let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page));
-        (self.pending, self.pending_for) = (absent.take(self.paging.allowance()).collect(), next);
+        (self.pending, self.pending_for) = (absent.take(allowed).collect(), next);
         self.paging.counts.activations += 1;
         self.feed();
     }
@@ -46,6 +47,7 @@ impl Cpu {
                 // Only pages of the running slice could make room: the others have none, either.
                 self.pending.clear();
             }
+            self.paging.read_together(self.pending_for, page);
         }
     }
 
