@@ -163,7 +163,7 @@ settings! {
         /// How slots are allocated: `log`, `linux` on bare flash, or (swap traces) on a device with a translation
         /// layer: `linux-ftl`, or `linux-discard` if it is told of free slots.
         layout: String, "name", "log";
-        /// Swap traces, layout `log`: logs, to which processes are distributed by their numbers; each has an open block.
+        /// Swap traces, `log`: logs, to which processes are distributed by their numbers; each has an open block.
         logs: u32, "logs", "1";
         /// Erase blocks of each area, with its priority if there are several: `1024`, or `512@5,512@5,1024@0`.
         blocks: String, "erase blocks", "2048; with a backing: `swap.size`";
@@ -202,9 +202,8 @@ settings! {
 
     /// SAP, where its paper leaves a choice open, and the guard that the paper does not have.
     Sap {
-        /// A task's prefetching list has 1,024 pages. When it is full, the `oldest-leaves`, or it is `full` and takes no
-        /// more; `majors-of-8`: each of 1,024 faults stands for the 8 pages that Linux reads with one, and the oldest
-        /// leaves.
+        /// A full list of 1,024 pages: the `oldest-leaves`, or it is `full` and takes no more; `majors-of-8`: each of
+        /// 1,024 faults stands for the 8 pages that Linux reads with one, and the oldest leaves.
         list: String, "word", "oldest-leaves";
         /// Prefetching stops where it costs more major faults than it spares; the paper has no such guard.
         guard: bool, "true or false", "true";

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_experiment::string::sha256;
 use coldframe_experiment::ExperimentError;
+use coldframe_sheet::sheet::stored;
 
 use crate::figure::Row;
 use crate::papers;
@@ -13,12 +14,17 @@ use crate::papers;
 #[derive(Clone, Debug)]
 pub struct Kept {
     /// The folder of the kept rows; `None`: nothing is kept.
-    pub folder: Option<PathBuf>,
+    folder: Option<PathBuf>,
     /// The program that computes them.
-    pub program: PathBuf,
+    program: PathBuf,
 }
 
 impl Kept {
+    /// Rows of this program, in the user's cache folder, if there is one.
+    pub fn here() -> Kept {
+        Kept { folder: stored::folder(), program: "/proc/self/exe".into() }
+    }
+
     /// All rows of one paper, or of all, as [`papers::rows`] has them.
     pub fn rows(
         &self,
@@ -31,18 +37,18 @@ impl Kept {
         let (Some(folder), false) = (&self.folder, names.is_empty()) else {
             return papers::rows(paper, traces, progress);
         };
-        let of = of(&self.program, traces)?;
+        let key = key(&self.program, traces)?;
         let mut rows = Vec::new();
         for name in names {
             let file = folder.join(format!("papers-{name}.json"));
-            match std::fs::read_to_string(&file).ok().and_then(|text| parsed(text, &of)) {
+            match std::fs::read_to_string(&file).ok().and_then(|text| parsed(text, &key)) {
                 Some(kept) => rows.extend(kept),
                 None => {
                     let new = papers::rows(name, traces, progress)?;
                     // The text is read again, so that a second run has the same digits.
-                    let text = serde_json::to_string(&(&of, &new)).unwrap_or_default();
+                    let text = serde_json::to_string(&(&key, &new)).unwrap_or_default();
                     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &text));
-                    rows.extend(written.ok().and_then(|()| parsed(text, &of)).unwrap_or(new));
+                    rows.extend(written.ok().and_then(|()| parsed(text, &key)).unwrap_or(new));
                 }
             }
         }
@@ -51,14 +57,14 @@ impl Kept {
 }
 
 /// The rows in a kept text, if they are of these files.
-fn parsed(text: String, of: &str) -> Option<Vec<Row>> {
+fn parsed(text: String, key: &str) -> Option<Vec<Row>> {
     // A few texts of a program that ends soon; rows borrow their fixed words.
     let (kept, rows): (String, Vec<Row>) = serde_json::from_str(String::leak(text)).ok()?;
-    (kept == of).then_some(rows)
+    (kept == key).then_some(rows)
 }
 
 /// The hashes of the program and of all traces.
-fn of(program: &Path, traces: &Path) -> Result<String, ExperimentError> {
+fn key(program: &Path, traces: &Path) -> Result<String, ExperimentError> {
     let io = |e: std::io::Error| ExperimentError::Io { path: traces.display().to_string(), reason: e.to_string() };
     let mut files = vec![program.to_path_buf()];
     for entry in std::fs::read_dir(traces).map_err(io)? {
@@ -79,7 +85,7 @@ mod tests {
         let [traces, cache, program] = ["traces", "cache", "program"].map(|name| folder.path().join(name));
         std::fs::create_dir(&traces).unwrap();
         std::fs::write(&program, "one").unwrap();
-        let before = of(&program, &traces).unwrap();
+        let before = key(&program, &traces).unwrap();
         let row =
             Row::new("table 1", "a \"row\"", 10.0, 0.1 + 0.2, "%", crate::figure::Origin::Fitted("one number", 2));
         let text = serde_json::to_string(&(&before, [row.compared_with("a rule", 1.0)])).unwrap();

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use coldframe_figures::kept::Kept;
 use coldframe_figures::papers::{changed_predictions, plots};
 use coldframe_figures::table::{headlines, markdown, table};
-use coldframe_sheet::sheet::stored;
 use coldframe_show::plot::stack;
 use coldframe_terminal::suffix;
 use coldframe_terminal::verb::Verb;
@@ -32,8 +31,8 @@ Examples:
 The column `origin` says how our number came about: printed input, we put it in; identity, it follows from other \
 printed numbers; fitted, free numbers were chosen to give it (below the table: which, and to how many figures); \
 carried over, they were fitted to other rows; input, \
-other printed figures were put in; reading, what the paper leaves open was chosen as the row names it; predicted, nothing \
-of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
+other printed figures were put in; reading, what the paper leaves open was chosen as the row names it; predicted, \
+nothing of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
 `rounding` what the printed digits alone leave open. `reached` is said of predictions and identities only: within \
 rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well.
 
@@ -79,8 +78,7 @@ impl Verb<Failure> for Args {
             None => shipped_traces()?,
         };
         let mut line = Line::new(quiet);
-        let kept = Kept { folder: stored::folder(), program: "/proc/self/exe".into() };
-        let rows = kept.rows(&self.paper, &traces, &mut |file| line.show(0, None, file))?;
+        let rows = Kept::here().rows(&self.paper, &traces, &mut |file| line.show(0, None, file))?;
         drop(line);
         let drawn = self.output.is_some() || self.all && self.format == "table";
         let curves = if drawn { plots(&self.paper, &traces)? } else { Vec::new() };

@@ -76,8 +76,8 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
 /// A step of figure 5 in KiB.
 const STEP: u64 = 4;
 
-/// The places of the two peaks of a curve, in order: values above those beside them, the first also if only the next one
-/// is lower. Of several, those that rise most above the higher of their neighbours.
+/// The places of the two peaks of a curve, in order: values above those beside them, the first also if only the next
+/// one is lower. Of several, those that rise most above the higher of their neighbours.
 fn two_peaks(curve: &[f64]) -> [usize; 2] {
     let beside = |i: usize| {
         let before = i.checked_sub(1).map(|i| curve[i]);
@@ -141,9 +141,9 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
 
 const WARM_SETS: &str = "the same, and main memory in parts of table 6's working sets and not of ours";
 
-const WARM: &str = "table 5's t_idle is an input; without the first fifth of the accesses, and with table 5's idle time for each access: the \
-                    paper's programs need not \
-                    begin with empty memory, and their idle time is seven times ours";
+const WARM: &str = "table 5's t_idle is an input; without the first fifth of the accesses, and with table 5's idle \
+                    time for each access: the paper's programs need not begin with empty memory, and their idle time \
+                    is seven times ours";
 
 fn why(range: &str) -> &'static str {
     match range {

@@ -156,7 +156,8 @@ const WHY_FITTED: &str = "the trace is fitted to the slides' costs with Linux's 
     neither, and list read-ahead under the release of Linux's slots; under one rule their factor does not come out";
 
 const WHY_LOGS: &str = "one of eleven variants of this factor, 1.00 to 2.03, chosen as the headline because it is the \
-                        largest; 32 logs; one block of each is open, so that up to 992 of 32768 slots wait for their process";
+                        largest; 32 logs: one block of each is open, so that up to 992 of 32768 slots wait for \
+                        their process";
 
 const WHY_PRACTICE: &str = "the recorded kernel's own evictions and frees, on 1102 blocks; it keeps a slot after the \
                             swap-in, so that the area is nearly full; a device hides its blocks behind \

@@ -8,7 +8,7 @@ use super::*;
 /// and "just after a context switch would give maximum effect".
 #[test]
 fn major_faults_fall_by_about_a_third_and_more_with_an_earlier_start() {
-    let [vanilla, late, half_slice, at_once] = KERNELS.map(|kernel| stress(32, kernel, Machine::Turns).unwrap());
+    let [vanilla, late, half_slice, at_once] = KERNELS.map(|kernel| stress(32, kernel, &TURNS).unwrap());
     let fewer = |with: &TasksResult| -change(vanilla.major(), with.major());
     assert!((fewer(&late) - 30.0).abs() < 6.0, "{} % fewer major faults", fewer(&late));
     assert!(fewer(&half_slice) > fewer(&late), "{} % from half of the slice on", fewer(&half_slice));

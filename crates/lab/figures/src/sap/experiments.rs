@@ -180,13 +180,13 @@ const PREFETCH: [&str; 3] = ["off", "75", "50"];
 /// Five recorded workers of 8 MB in the paper's 32 MB under CFS, for each of the lists.
 pub(super) fn workers(traces: &Path, file: &str, lists: &[List]) -> Result<Vec<Vec<Faults>>, ExperimentError> {
     let five = vec![(traces.join(file), Some(1)); super::golden().number("workers") as usize];
-    let all = lists.iter().flat_map(|list| PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, *list)));
+    let asked = lists.iter().flat_map(|list| PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, *list)));
     // Without prefetching, the list makes no difference.
-    let (off, with): (Vec<_>, Vec<_>) = all.partition(|s| s.tasks.prefetch.as_deref() == Some(PREFETCH[0]));
-    let all: Vec<_> = off.into_iter().take(1).chain(with).collect();
-    let results: Vec<Faults> = tasks::run_together(&five, &all)?.iter().map(faults).collect();
-    let of = |with: &[Faults]| [&results[..1], with].concat();
-    Ok(results[1..].chunks(PREFETCH.len() - 1).map(of).collect())
+    let (off, with): (Vec<_>, Vec<_>) = asked.partition(|s| s.tasks.prefetch.as_deref() == Some(PREFETCH[0]));
+    let runs: Vec<_> = off.into_iter().take(1).chain(with).collect();
+    let results: Vec<Faults> = tasks::run_together(&five, &runs)?.iter().map(faults).collect();
+    let beside_off = |with: &[Faults]| [&results[..1], with].concat();
+    Ok(results[1..].chunks(PREFETCH.len() - 1).map(beside_off).collect())
 }
 
 /// Table 2: a game that takes all the processor it gets, beside a load that goes through 110 % of RAM. The mean time
@@ -194,12 +194,12 @@ pub(super) fn workers(traces: &Path, file: &str, lists: &[List]) -> Result<Vec<V
 /// kernel.
 pub(super) fn game(traces: &Path, list: List) -> Result<Vec<[f64; 2]>, ExperimentError> {
     let both = [(traces.join("game.parquet"), Some(GAMES)), (traces.join("memload.parquet"), None)];
-    let all = PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, list));
-    let of = |result: &TasksResult| {
+    let kernels = PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, list));
+    let waited = |result: &TasksResult| {
         let (game, ms) = (&result.tasks[0], |time: Ps| time.0 as f64 / 1e9);
         [ms(game.wait.mean().unwrap_or_default()), tasks::share(game, result.time)]
     };
-    Ok(tasks::run_together(&both, &all)?.iter().map(of).collect())
+    Ok(tasks::run_together(&both, &kernels)?.iter().map(waited).collect())
 }
 
 /// The paper's machine (section 5.2).

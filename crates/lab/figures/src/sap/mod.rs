@@ -76,9 +76,9 @@ const CFS_NOTE: &str = "the paper's machine: CFS of 2.6.24, and a worker that fa
                         listed";
 
 const READING_NOTE: &str = "the paper's machine; the paper does not say what a full list does (sap.list), and has no \
-                            guard (sap.guard); 5,000 frames and 5 loads a touch are carried over from workers in turns; with the \
-                            guard the rows are the same, and a full list that is worked through past the switch \
-                            (sap.past_switch) gives -44.7 and -45.6 %";
+                            guard (sap.guard); 5,000 frames and 5 loads a touch are carried over from workers in \
+                            turns; with the guard the rows are the same, and a full list that is worked through past \
+                            the switch (sap.past_switch) gives -44.7 and -45.6 %";
 
 const SENSITIVE_NOTE: &str = "the paper's machine, a list of 1,024 reads of 8 pages, no guard; one number, the time \
                               between touches, was chosen to give the two changes of major faults, and they \
@@ -208,10 +208,10 @@ fn stress_rows(
         return Ok(());
     }
     let at_64 = faults(large, &[KERNELS[0], KERNELS[2]])?;
-    for (at, (i, printed)) in [(0, "vanilla"), (2, "prefetch_50")].into_iter().enumerate() {
+    for (place, (i, printed)) in [(0, "vanilla"), (2, "prefetch_50")].into_iter().enumerate() {
         let paper = g.number(&format!("total_faults_64MB_to_32MB_percent.{printed}"));
         let row = format!("{name}, {}: all faults, 64 to 32 MB", KERNELS[i].0);
-        let ours = change(at_64[at].1, at_32[i].1);
+        let ours = change(at_64[place].1, at_32[i].1);
         rows.push(Row::new("section 5.3", row, paper, ours, "%", origin).note(note));
     }
     let row = format!("{name}, {}: major faults", KERNELS[3].0);

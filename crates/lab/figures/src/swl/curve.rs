@@ -43,8 +43,8 @@ fn distance(longer: [f64; 5], chance: f64) -> u32 {
     match (1..DISTANCES.len()).find(|i| chance > longer[*i]) {
         Some(i) => {
             let part = (chance / longer[i - 1]).ln() / (longer[i] / longer[i - 1]).ln();
-            let at = DISTANCES[i - 1] * (DISTANCES[i] / DISTANCES[i - 1]).powf(part);
-            (at.ceil() as u32).clamp(2, DISTANCES[i] as u32)
+            let place = DISTANCES[i - 1] * (DISTANCES[i] / DISTANCES[i - 1]).powf(part);
+            (place.ceil() as u32).clamp(2, DISTANCES[i] as u32)
         }
         None => {
             let last = DISTANCES[DISTANCES.len() - 1];
@@ -82,12 +82,12 @@ fn run(misses: [f64; 4], instructions: f64, policies: &[(&str, &str)]) -> Vec<[(
     run.references(&warm, Ps::ZERO);
     let before = run.lane_results();
     run.references(&visits(misses, (instructions * CHANCE) as u64), Ps::ZERO);
-    let of = |(after, before): (coldframe_lane::LaneResult, coldframe_lane::LaneResult)| {
+    let counted = |(after, before): (coldframe_lane::LaneResult, coldframe_lane::LaneResult)| {
         let faults = after.counts.true_faults - before.counts.true_faults;
         (faults as f64 / instructions, (after.paging - before.paging).0 as f64 / instructions)
     };
-    let each: Vec<_> = run.lane_results().into_iter().zip(before).map(of).collect();
-    each.chunks(SIZES.len()).map(|of| std::array::from_fn(|i| of[i])).collect()
+    let each: Vec<_> = run.lane_results().into_iter().zip(before).map(counted).collect();
+    each.chunks(SIZES.len()).map(|sizes| std::array::from_fn(|i| sizes[i])).collect()
 }
 
 const NOTE: &str = "references from Clock's column of table 4 (an input), with an assumed chance of 0.05 that an \
@@ -122,10 +122,11 @@ pub(super) fn rows(g: &Golden, name: &str, rows: &mut Vec<Row>) {
     let range: [f64; 2] = g.numbers(&format!("fig10_12.{name}"));
     for (policy, delay) in [(3, "all downgrades that wait"), (4, "3 downgrades")] {
         let less = |i: usize| (1.0 - (fetch + ours[policy][i].1) / (fetch + ours[2][i].1)) * 100.0;
-        let all = [0, 1, 2, 3].map(less);
-        let by_size = [0, 1, 2, 3].map(|i: usize| format!("{:.1} % at {} KB", all[i], SIZES[i])).join(", ");
+        let reductions = [0, 1, 2, 3].map(less);
+        let by_size = [0, 1, 2, 3].map(|i: usize| format!("{:.1} % at {} KB", reductions[i], SIZES[i])).join(", ");
         let note = format!("{NOTE}; {VALID} frames of the valid list are carried over; by size: {by_size}");
-        let ends = [all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(f64::MIN, f64::max)];
+        let values = || reductions.iter().copied();
+        let ends = [values().fold(f64::INFINITY, f64::min), values().fold(f64::MIN, f64::max)];
         for (end, which) in ["least", "most"].into_iter().enumerate() {
             let row = format!("{name} from its curve, {delay}: {which} reduction");
             rows.push(Row::new(item(name), row, range[end], ends[end], "%", CARRIED).to(0.1).note(&note));

@@ -67,7 +67,7 @@ class Swap(TypedDict, total=False):
     layout: str
     """How slots are allocated: ``log``, ``linux`` on bare flash, or (swap traces) on a device with a translation layer: ``linux-ftl``, or ``linux-discard`` if it is told of free slots. (name; default: log)"""
     logs: int
-    """Swap traces, layout ``log``: logs, to which processes are distributed by their numbers; each has an open block. (logs; default: 1)"""
+    """Swap traces, ``log``: logs, to which processes are distributed by their numbers; each has an open block. (logs; default: 1)"""
     blocks: str
     """Erase blocks of each area, with its priority if there are several: ``1024``, or ``512@5,512@5,1024@0``. (erase blocks; default: 2048; with a backing: ``swap.size``)"""
     slots_per_block: int
@@ -105,7 +105,7 @@ class Sap(TypedDict, total=False):
     """``sap.*``: SAP, where its paper leaves a choice open, and the guard that the paper does not have."""
 
     list: str
-    """A task's prefetching list has 1,024 pages. When it is full, the ``oldest-leaves``, or it is ``full`` and takes no more; ``majors-of-8``: each of 1,024 faults stands for the 8 pages that Linux reads with one, and the oldest leaves. (word; default: oldest-leaves)"""
+    """A full list of 1,024 pages: the ``oldest-leaves``, or it is ``full`` and takes no more; ``majors-of-8``: each of 1,024 faults stands for the 8 pages that Linux reads with one, and the oldest leaves. (word; default: oldest-leaves)"""
     guard: bool
     """Prefetching stops where it costs more major faults than it spares; the paper has no such guard. (true or false; default: true)"""
     past_switch: bool

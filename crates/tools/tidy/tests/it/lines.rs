@@ -21,11 +21,11 @@ const LIMITS: &[(&str, usize)] = &[
     ("show", 3_600),
     ("store", 2_310),
     ("terminal", 360),
-    ("drivers", 3_310),
-    ("experiment", 4_640),
-    ("figures", 3_320),
+    ("drivers", 3_340),
+    ("experiment", 4_690),
+    ("figures", 3_750),
     ("formats", 2_830),
-    ("lab-cli", 1_900),
+    ("lab-cli", 1_910),
     ("plots", 1_290),
     ("py", 410),
     ("qemu-plugin", 730),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_920), ("lab", 20_000, 21_080)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_920), ("lab", 20_000, 21_590)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
