@@ -138,13 +138,32 @@ fn a_lesson_about_misses_has_no_time_in_any_form() {
         let played = play(lesson).unwrap();
         let json = serde_json::to_string(&LessonRuns::new(lesson, &played)).unwrap();
         assert!(!json.contains("_ps\""), "{json}");
-        let text = words::whole(lesson, &played);
+        let text = words::whole(lesson, &played, true);
         let times = ["us", "ns", "ms", "PreProcess", "UpdateMMU", "prices"];
         let mut words = text.split(|c: char| !c.is_alphanumeric());
         assert!(words.all(|word| !times.contains(&word)), "{}:\n{text}", lesson.name);
     }
-    let lines = |name: &str| words::whole(find(name).unwrap(), &played(name)).lines().count();
-    assert!(lines("belady") < 150, "{} lines", lines("belady"));
+}
+
+#[test]
+fn a_handout_has_the_begin_and_the_end_of_a_lesson_and_counts_what_is_between() {
+    for lesson in ALL {
+        let played = play(lesson).unwrap();
+        let handout = words::whole(lesson, &played, false);
+        let lines = handout.lines().count();
+        assert!(lines < 150, "{}: {lines} lines", lesson.name);
+        for one in played.iter().filter(|one| one.steps.len() > 9) {
+            let left = format!("... {} more steps ...", one.steps.len() - 8);
+            assert!(handout.contains(&left), "{}: {left}", lesson.name);
+        }
+        assert!(handout.contains("So: "), "{handout}");
+        let all = words::whole(lesson, &played, true);
+        let steps: usize = played.iter().map(|one| one.steps.len()).sum();
+        let numbered = |text: &str| {
+            text.lines().filter(|line| line.contains(". read page") || line.contains(". write page")).count()
+        };
+        assert_eq!(numbered(&all), steps, "{}", lesson.name);
+    }
 }
 
 #[test]

@@ -6,8 +6,11 @@ use coldframe_sheet::quantity::fine_time;
 use crate::teach::{Held, Lesson, Played, Step};
 
 const WIDTH: usize = 72;
-/// Faults of several tasks that a handout has in any case; then it has those with a hint.
-const FIRST: usize = 12;
+/// Steps of each setup at its begin and at its end that a handout has.
+const HEAD: usize = 6;
+const TAIL: usize = 2;
+/// Lines of a step that a handout has; the last of them says how many more there are.
+const LINES: usize = 8;
 
 /// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
@@ -32,6 +35,7 @@ pub fn setup(played: &Played) -> String {
     }
 }
 
+/// A step with all its lines.
 pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
     let result = match step.fault {
@@ -88,18 +92,40 @@ pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
     format!("\nSo: {}\n", (lesson.so)(all))
 }
 
-pub fn whole(lesson: &Lesson, all: &[Played]) -> String {
+/// A lesson as a handout: all steps with `all`, else the first and the last ones of each setup, and how many are between.
+pub fn whole(lesson: &Lesson, played: &[Played], all: bool) -> String {
     let mut out = opening(lesson);
-    for played in all {
-        out += &setup(played);
-        let told = |i: usize, one: &Step| {
-            !lesson.is_of_tasks() || i < FIRST || one.lines.iter().any(|line| line.contains("on the list"))
-        };
-        let steps = played.steps.iter().enumerate().filter(|(i, one)| told(*i, one));
-        steps.for_each(|(i, one)| out += &step(i + 1, one));
+    for one in played {
+        out += &setup(one);
+        for (i, of) in one.steps.iter().enumerate() {
+            match left_out(one.steps.len()).filter(|_| !all) {
+                Some(gap) if i == gap.start => out += &format!("\n  ... {} more steps ...\n", gap.len()),
+                Some(gap) if gap.contains(&i) => {}
+                Some(_) => out += &short(i + 1, of),
+                None if all => out += &step(i + 1, of),
+                None => out += &short(i + 1, of),
+            }
+        }
         if lesson.timeline {
-            out += &timeline(played);
+            out += &timeline(one);
         }
     }
-    out + &closing(lesson, all)
+    out + &closing(lesson, played)
+}
+
+/// The steps that a handout leaves out, of so many; `None`: too few to be worth it.
+fn left_out(steps: usize) -> Option<std::ops::Range<usize>> {
+    (steps > HEAD + TAIL + 1).then(|| HEAD..steps - TAIL)
+}
+
+/// A step with its first lines.
+fn short(number: usize, of: &Step) -> String {
+    let more = of.lines.len().saturating_sub(LINES);
+    if more < 2 {
+        return step(number, of);
+    }
+    let mut lines = of.lines[..LINES - 1].to_vec();
+    lines.push(format!("... {} more, to:", more));
+    lines.extend(of.lines.last().cloned());
+    step(number, &Step { lines, ..of.clone() })
 }
