@@ -7,10 +7,12 @@ use crate::teach::{Held, Lesson, Played, Step};
 
 const WIDTH: usize = 72;
 /// Steps of each setup at its begin and at its end that a handout has.
-const HEAD: usize = 6;
+const HEAD: usize = 4;
 const TAIL: usize = 2;
 /// Lines of a step that a handout has; the last of them says how many more there are.
-const LINES: usize = 8;
+const LINES: usize = 6;
+/// So many steps are a handout as they are: Belady's twelve.
+const WHOLE: usize = 12;
 
 /// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
@@ -92,7 +94,8 @@ pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
     format!("\nSo: {}\n", (lesson.so)(all))
 }
 
-/// A lesson as a handout: all steps with `all`, else the first and the last ones of each setup, and how many are between.
+/// A lesson as a handout: all steps with `all`, else the first and the last ones of each setup, and how many are
+/// between.
 pub fn whole(lesson: &Lesson, played: &[Played], all: bool) -> String {
     let mut out = opening(lesson);
     for one in played {
@@ -113,9 +116,9 @@ pub fn whole(lesson: &Lesson, played: &[Played], all: bool) -> String {
     out + &closing(lesson, played)
 }
 
-/// The steps that a handout leaves out, of so many; `None`: too few to be worth it.
+/// The steps that a handout leaves out, of so many; `None`: none.
 fn left_out(steps: usize) -> Option<std::ops::Range<usize>> {
-    (steps > HEAD + TAIL + 1).then(|| HEAD..steps - TAIL)
+    (steps > WHOLE).then(|| HEAD..steps - TAIL)
 }
 
 /// A step with its first lines.

@@ -119,8 +119,9 @@ type Shown = (Option<Answer>, Option<Touched>, Vec<ProcessFacts>);
 
 /// The map of a recording, and its processes.
 fn touched(reading: Reading) -> (Option<Touched>, Vec<ProcessFacts>) {
-    let (made, seconds) = (&reading.provenance.mappings, reading.rows.facts.recorded_seconds);
-    (reading.heat.map(|heat| Touched::recorded(heat, made, seconds)), reading.provenance.group)
+    let (made, rows) = (&reading.provenance.mappings, &reading.rows);
+    let recorded = |heat| Touched::recorded(heat, made, rows.facts.recorded_seconds, rows.sample);
+    (reading.heat.map(recorded), reading.provenance.group)
 }
 
 /// An answer that is being made.

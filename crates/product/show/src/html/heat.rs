@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use coldframe_answer::{Owner, Touched};
+use coldframe_answer::{MemoryOwner, Touched};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 use coldframe_store::heat::{Heat, PAGE};
 use serde_json::json;
@@ -31,12 +31,14 @@ pub fn cells(rows: usize, columns: usize, is: impl Fn(usize, usize) -> bool) -> 
 }
 
 /// The touched cells: blue where they are mostly read, red where mostly written, darker with more touches.
-fn touched(heat: &Heat) -> String {
+/// `even`: as dark as there are touches; else each degree is some times as many.
+fn touched(heat: &Heat, even: bool) -> String {
     let (rows, columns) = (heat.rows, heat.columns);
     let highest = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
     let degree = |cell: usize| {
         let touched = (heat.reads[cell] + heat.writes[cell]) as f64;
-        let degree = touched.ln_1p() / highest.ln_1p() * DEGREES.len() as f64;
+        let part = if even { touched / highest } else { touched.ln_1p() / highest.ln_1p() };
+        let degree = part * DEGREES.len() as f64;
         (touched > 0.0).then(|| (degree.ceil() as usize).clamp(1, DEGREES.len()) - 1)
     };
     let mut paths = String::new();
@@ -56,7 +58,7 @@ fn touched(heat: &Heat) -> String {
 /// or in a marked part. `alone`: seconds that the program takes alone.
 pub fn map(map: &Touched, alone: f64) -> String {
     let heat = &map.heat;
-    let (rows, columns, paths) = (heat.rows, heat.columns, touched(heat));
+    let (rows, columns, paths) = (heat.rows, heat.columns, touched(heat, map.bits));
     let seconds = map.bits.then_some(map.seconds);
     let cells = json!({ "rows": rows, "columns": columns, "names": map.names, "reads": heat.reads,
         "writes": heat.writes, "seconds": seconds, "bits": map.bits });
@@ -93,7 +95,7 @@ fn key(bits: bool) -> &'static str {
     match bits {
         true => {
             "<span class=\"key\"><i class=\"read\"></i>referenced: darker, more bytes</span><span class=\"key\">from \
-             referenced bits: how much of a mapping, not which part of it</span>"
+             referenced bits: how much of a mapping, not which part of it; blank: not referenced, or not watched</span>"
         }
         false => {
             "<span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i \
@@ -133,12 +135,14 @@ const OWNERS: usize = 8;
 /// Who owns the memory.
 fn owners(map: &Touched) -> String {
     let all = map.owners.iter().map(|owner| owner.bytes).sum::<u64>().max(1) as f64;
-    let row = |owner: &Owner| {
+    let row = |owner: &MemoryOwner| {
         let percent = |percent: f64| format!("{percent:.0} %");
         let cells = [owner.name.clone(), percent(100.0 * owner.bytes as f64 / all), percent(owner.touches_percent)];
         (String::new(), cells.to_vec())
     };
-    let rows: Vec<Row> = map.owners.iter().take(OWNERS).map(row).collect();
+    // Rounded, it has something.
+    let shown = |owner: &&MemoryOwner| 200.0 * owner.bytes as f64 >= all || owner.touches_percent >= 0.5;
+    let rows: Vec<Row> = map.owners.iter().filter(shown).take(OWNERS).map(row).collect();
     let heads = match map.bits {
         true => ["who", "of the memory in RAM", "of what was referenced"],
         false => ["who", "of the touched memory", "of the touches"],
@@ -159,7 +163,7 @@ fn times(map: &Touched) -> [String; 3] {
 
 /// The map as a picture of its own.
 pub fn picture(heat: &Heat) -> String {
-    let (rows, columns, cells) = (heat.rows, heat.columns, touched(heat));
+    let (rows, columns, cells) = (heat.rows, heat.columns, touched(heat, false));
     let (low, high) = (heat.addresses.first().unwrap_or(&0), heat.addresses.last().unwrap_or(&0));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 400\" font-family=\"sans-serif\" \

@@ -181,7 +181,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
     let advised = answer.ram_bytes.and_then(|ram| answer.known(ram));
     Chart {
         title: "Run time by RAM on this machine",
-        x: "limit",
+        x: "limit of RAM",
         y: "run time",
         unit: Unit::Seconds,
         log_y: Chart::wide(&lines),

@@ -27,7 +27,7 @@ pub struct Touched {
     /// The owner of each row.
     pub names: Vec<String>,
     /// All owners, the one with the most memory first.
-    pub owners: Vec<Owner>,
+    pub owners: Vec<MemoryOwner>,
     /// Whether it is from referenced bits: then columns are parts of the time, else of the touches.
     pub bits: bool,
     /// Seconds of the recording.
@@ -36,21 +36,23 @@ pub struct Touched {
 
 /// Code or data that memory belongs to.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Owner {
+pub struct MemoryOwner {
     /// A program, a library, a kind of memory.
     pub name: String,
-    /// Bytes that were touched; of a sample of the pages, of that.
+    /// Bytes that were touched; of bits, in RAM.
     pub bytes: u64,
     /// Its part of all touches, in percent.
     pub touches_percent: f64,
 }
 
 impl Touched {
-    /// Of a recording: each row belongs to who has made most of it.
-    pub fn recorded(heat: Heat, made: &[Made], seconds: f64) -> Touched {
+    /// Of a recording: each row belongs to who has made most of it. `sample`: the part of the pages that was recorded.
+    pub fn recorded(mut heat: Heat, made: &[Made], seconds: f64, sample: f64) -> Touched {
+        let whole = |n: u64| (n as f64 / sample) as u64;
+        heat.working_set.iter_mut().for_each(|pages| *pages = whole(*pages));
         let owner = |address: u64| {
-            let by = made.iter().find(|one| one.name != MANAGED && (one.start..one.end).contains(&address));
-            by.map_or(UNNAMED, |one| base(&one.name)).to_string()
+            let by = made.iter().find(|entry| entry.name != MANAGED && (entry.start..entry.end).contains(&address));
+            by.map_or(UNNAMED, |entry| base(&entry.name)).to_string()
         };
         let pages = heat.counts.len().max(1);
         let mut rows = vec![BTreeMap::<String, u64>::new(); heat.rows];
@@ -59,7 +61,7 @@ impl Touched {
             let name = owner(page * PAGE);
             *rows[i * heat.rows / pages].entry(name.clone()).or_default() += 1;
             let entry = owners.entry(name).or_default();
-            *entry = (entry.0 + PAGE, entry.1 + touches);
+            *entry = (entry.0 + whole(PAGE), entry.1 + touches);
         }
         let most = |row: &BTreeMap<String, u64>| row.iter().max_by_key(|(_, n)| **n).map(|(name, _)| name.clone());
         let names = rows.iter().map(|row| most(row).unwrap_or_default()).collect();
@@ -68,14 +70,14 @@ impl Touched {
 }
 
 /// Owners by their bytes and touches.
-fn sorted(owners: BTreeMap<String, (u64, u64)>) -> Vec<Owner> {
-    let all = owners.values().map(|(_, touches)| touches).sum::<u64>().max(1) as f64;
-    let owner = |(name, (bytes, touches)): (String, (u64, u64))| Owner {
+fn sorted(owners: BTreeMap<String, (u64, u64)>) -> Vec<MemoryOwner> {
+    let sum = owners.values().map(|(_, touches)| touches).sum::<u64>().max(1) as f64;
+    let owner = |(name, (bytes, touches)): (String, (u64, u64))| MemoryOwner {
         name,
         bytes,
-        touches_percent: 100.0 * touches as f64 / all,
+        touches_percent: 100.0 * touches as f64 / sum,
     };
-    let mut owners: Vec<Owner> = owners.into_iter().map(owner).collect();
+    let mut owners: Vec<MemoryOwner> = owners.into_iter().map(owner).collect();
     owners.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
     owners
 }
@@ -89,7 +91,7 @@ fn base(path: &str) -> &str {
 /// name that follows a file's data; else its kind.
 fn owners<'a>(mappings: &[Mapping<'a>]) -> Vec<String> {
     let mut last: (u64, &'a str) = (0, "");
-    let one = |mapping: &Mapping<'a>| {
+    let owner = |mapping: &Mapping<'a>| {
         let Mapping { start, end, inode, name, .. } = *mapping;
         let file = if inode != 0 { base(name) } else { last.1 };
         let follows = start == last.0;
@@ -101,21 +103,21 @@ fn owners<'a>(mappings: &[Mapping<'a>]) -> Vec<String> {
             name if name.starts_with("[anon:") => name["[anon:".len()..].trim_end_matches(']').into(),
             name if name.starts_with('[') => "kernel's pages".into(),
             _ if follows && !last.1.is_empty() => format!("{} (data)", last.1),
-            _ => "anonymous memory (mmap)".into(),
+            _ => "mmapped memory".into(),
         }
     };
-    mappings.iter().map(one).collect()
+    mappings.iter().map(owner).collect()
 }
 
 /// Bytes of a mapping in RAM and referenced, in a stretch.
-type Seen = BTreeMap<(u32, u64), (String, u64, u64)>;
+type SeenBytes = BTreeMap<(u32, u64), (String, u64, u64)>;
 
 /// One stretch: when it began and ended, and what was referenced.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Span {
     from: f64,
     to: f64,
-    seen: Seen,
+    seen: SeenBytes,
 }
 
 /// What stretches show of each mapping.
@@ -149,7 +151,7 @@ impl TouchLog {
 
     /// A stretch is over; the next one begins at this time.
     pub fn next(&mut self, now: f64) {
-        let span = std::mem::replace(&mut self.now, Span { from: now, to: now, seen: Seen::new() });
+        let span = std::mem::replace(&mut self.now, Span { from: now, to: now, seen: SeenBytes::new() });
         if span.to > span.from && !span.seen.is_empty() {
             self.spans.push(span);
         }
@@ -164,16 +166,16 @@ impl TouchLog {
         let mut owners = BTreeMap::<String, (u64, u64)>::new();
         for span in &self.spans {
             for (key, (name, rss, _)) in &span.seen {
-                let one = largest.entry(*key).or_insert_with(|| (name.clone(), 0));
-                one.1 = one.1.max(*rss);
+                let entry = largest.entry(*key).or_insert_with(|| (name.clone(), 0));
+                entry.1 = entry.1.max(*rss);
             }
         }
         largest.values().for_each(|(name, rss)| owners.entry(name.clone()).or_default().0 += rss);
         let touches = self.spans.iter().flat_map(|span| span.seen.values());
         touches.for_each(|(name, _, referenced)| owners.entry(name.clone()).or_default().1 += referenced);
-        let all: u64 = largest.values().map(|(_, rss)| rss).sum();
+        let sum: u64 = largest.values().map(|(_, rss)| rss).sum();
         // Small mappings have no row.
-        let parts = |rss: u64| (rss as f64 * MAP.0 as f64 / all.max(1) as f64).round() as usize;
+        let parts = |rss: u64| (rss as f64 * MAP.0 as f64 / sum.max(1) as f64).round() as usize;
         let row = |(key, (name, rss)): (&(u32, u64), &(String, u64))| {
             let parts = parts(*rss);
             (0..parts)
@@ -188,12 +190,12 @@ impl TouchLog {
         heat.addresses = rows.iter().map(|row| row.3).collect();
         let column = |time: f64| ((time / seconds.max(1e-9) * columns as f64) as usize).min(columns - 1);
         for span in &self.spans {
-            let all: u64 = span.seen.values().map(|(_, _, referenced)| referenced / PAGE).sum();
-            for at in column(span.from)..=column(span.to) {
-                heat.working_set[at] = heat.working_set[at].max(all);
+            let sum: u64 = span.seen.values().map(|(_, _, referenced)| referenced / PAGE).sum();
+            for time in column(span.from)..=column(span.to) {
+                heat.working_set[time] = heat.working_set[time].max(sum);
                 for (i, (key, _, parts, _)) in rows.iter().enumerate() {
                     let bytes = span.seen.get(key).map_or(0, |(_, _, referenced)| referenced / *parts as u64);
-                    let cell = &mut heat.reads[i * columns + at];
+                    let cell = &mut heat.reads[i * columns + time];
                     *cell = bytes.max(*cell);
                 }
             }
@@ -205,12 +207,12 @@ impl TouchLog {
 
 /// Stretches as one: the most that was seen of each mapping.
 fn joined(spans: &[Span]) -> Span {
-    let mut all = Span { from: spans[0].from, to: spans[spans.len() - 1].to, seen: Seen::new() };
+    let mut sum = Span { from: spans[0].from, to: spans[spans.len() - 1].to, seen: SeenBytes::new() };
     for (key, (name, rss, referenced)) in spans.iter().flat_map(|span| &span.seen) {
-        let one = all.seen.entry(*key).or_insert_with(|| (name.clone(), 0, 0));
-        (one.1, one.2) = (one.1.max(*rss), one.2.max(*referenced));
+        let entry = sum.seen.entry(*key).or_insert_with(|| (name.clone(), 0, 0));
+        (entry.1, entry.2) = (entry.1.max(*rss), entry.2.max(*referenced));
     }
-    all
+    sum
 }
 
 #[cfg(test)]
@@ -232,17 +234,17 @@ mod tests {
     #[test]
     fn memory_belongs_to_its_file_to_the_file_before_it_or_to_its_kind() {
         let text = smaps(400, 400);
-        let names = ["job", "job (data)", "heap (malloc)", "anonymous memory (mmap)", "stack"];
+        let names = ["job", "job (data)", "heap (malloc)", "mmapped memory", "stack"];
         assert_eq!(owners(&mappings(&text)), names);
     }
 
     #[test]
     fn bits_make_a_map_of_mappings_over_time() {
         let mut log = TouchLog::default();
-        for (referenced, from, at, to) in [(400, 0.0, 0.9, 1.0), (0, 1.0, 1.9, 2.0)] {
+        for (referenced, from, look, to) in [(400, 0.0, 0.9, 1.0), (0, 1.0, 1.9, 2.0)] {
             assert_eq!(log.now.from, from);
             log.begin();
-            log.process(7, &mappings(&smaps(400, referenced)), at);
+            log.process(7, &mappings(&smaps(400, referenced)), look);
             log.next(to);
         }
         let touched = log.map(2.0).unwrap();
@@ -268,10 +270,12 @@ mod tests {
 
     #[test]
     fn rows_of_a_recording_are_named_by_who_made_them() {
-        let heat = Heat { rows: 2, columns: 1, counts: vec![(1, 3), (2, 3), (9, 2)], ..Heat::default() };
+        let heat =
+            Heat { rows: 2, columns: 1, counts: vec![(1, 3), (2, 3), (9, 2)], working_set: vec![3], ..Heat::default() };
         let made = Made { name: "/usr/lib/libz.so.1".into(), start: PAGE, end: 3 * PAGE, protection: String::new() };
-        let touched = Touched::recorded(heat, &[made], 2.0);
+        let touched = Touched::recorded(heat, &[made], 2.0, 0.5);
         assert_eq!(touched.names, ["libz.so.1", UNNAMED]);
-        assert_eq!(touched.owners[0], Owner { name: "libz.so.1".into(), bytes: 2 * PAGE, touches_percent: 75.0 });
+        assert_eq!(touched.heat.working_set, [6]);
+        assert_eq!(touched.owners[0], MemoryOwner { name: "libz.so.1".into(), bytes: 4 * PAGE, touches_percent: 75.0 });
     }
 }
