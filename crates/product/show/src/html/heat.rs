@@ -144,8 +144,8 @@ fn owners(map: &Touched) -> String {
     let shown = |owner: &&MemoryOwner| 200.0 * owner.bytes as f64 >= all || owner.touches_percent >= 0.5;
     let rows: Vec<Row> = map.owners.iter().filter(shown).take(OWNERS).map(row).collect();
     let heads = match map.bits {
-        true => ["who", "of the memory in RAM", "of what was referenced"],
-        false => ["who", "of the touched memory", "of the touches"],
+        true => ["who", "of its RAM", "of references"],
+        false => ["who", "of its memory", "of touches"],
     };
     if rows.is_empty() {
         return String::new();

@@ -17,6 +17,8 @@ pub fn answer(answer: &LimitAnswer) -> String {
     let paste = answer.limit.recommended_bytes.map(lines).unwrap_or_default();
     let row = |runs: &&Runs| {
         let [limit, swap, time, times, remark] = cells(answer, runs);
+        let warm = runs.is_limit() && runs.cold != answer.plain().cold;
+        let remark = if warm && remark.is_empty() { "its files in RAM already".into() } else { remark };
         (String::new(), vec![limit, swap, time, times, "measured".into(), remark])
     };
     // The program without a limit, then the largest limit first.
