@@ -5,6 +5,9 @@
 //! SWAP   slots of the swap area       a slot is one chip page or more, so each chip page is programmed once per erase
 //! ```
 //!
+//! Or the slots are in byte-addressable memory (DR.Swap): `move_to_nvm` copies the chip's there, and each slot has an
+//! address that a page table can point at. A load and a write are copies then, and take what the processor takes.
+//!
 //! A load runs in parallel with the processor. Writes, copies and erases are carried out at once, after the load in
 //! flight. A page that is being evicted is in the half of a DataRAM that buffers of 1 KiB leave free.
 //!
@@ -17,8 +20,8 @@ use alloc::collections::VecDeque;
 use coldframe_core::{BlockId, BufferId, Event, PageId, Ps, SlotId, Ticket, Transfer};
 
 use crate::chip::{Chip, Operation, BLOCK_SECTORS, CHIP_PAGE, IMAGE, SECTOR};
-use crate::io;
 use crate::platform::{self, Clock};
+use crate::{io, mmu};
 
 /// Array to DataRAM, one chip page. The sheet has no shorter time for a part of a page (SWL, LCTES 2007, section 2: 30
 /// us).
@@ -67,6 +70,8 @@ pub struct Device {
     page: u32,
     /// Home slots. The slots of the swap area have the numbers after them.
     homes: u32,
+    /// The slots are in byte-addressable memory.
+    nvm: bool,
     load: Option<Load>,
     /// Ends that the engine has not been told, the oldest first; at most a load and the writes of one fault.
     ended: VecDeque<Event>,
@@ -80,7 +85,15 @@ const ENDS: usize = 4;
 impl Device {
     /// A device for this many pages of this size.
     pub fn new(page: u32, pages: u32) -> Device {
-        Device { chip: Chip::new(), page, homes: pages, load: None, ended: VecDeque::with_capacity(ENDS), waited: 0 }
+        Device {
+            chip: Chip::new(),
+            page,
+            homes: pages,
+            nvm: false,
+            load: None,
+            ended: VecDeque::with_capacity(ENDS),
+            waited: 0,
+        }
     }
 
     /// Starts a load.
@@ -89,11 +102,42 @@ impl Device {
     /// If another is under way: the engine has one task and one fault.
     pub fn load(&mut self, ticket: Ticket, slot: SlotId, buffer: BufferId, clock: &mut Clock) {
         assert!(self.load.is_none(), "two loads at a time");
+        if self.nvm {
+            io::copy(self.slot_address(slot), buffer_address(buffer), self.page);
+            return self.ended.push_back(Event::Loaded { ticket });
+        }
         self.start(Load { ticket, slot, buffer, part: 0, ready_at: 0 }, clock);
+    }
+
+    /// Copies the image to memory that stands for non-volatile memory, where the slots are from now on; the data behind
+    /// it are zeros.
+    ///
+    /// # Panics
+    /// If the chip does not load a page.
+    pub fn move_to_nvm(&mut self, image: u32, pages: u32, clock: &mut Clock) {
+        let buffer = BufferId(0);
+        for slot in (0..image).map(SlotId) {
+            self.load(Ticket(0), slot, buffer, clock);
+            let end = self.wait(clock);
+            assert!(matches!(end, Event::Loaded { .. }), "the chip does not load page {}", slot.0);
+            io::copy(buffer_address(buffer), self.slot_address(slot), self.page);
+        }
+        let data = self.slot_address(SlotId(image))..self.slot_address(SlotId(pages));
+        data.step_by(4).for_each(|at| io::write32(at, 0));
+        (self.nvm, self.waited) = (true, 0);
+    }
+
+    /// Where a slot lies in byte-addressable memory.
+    pub fn slot_address(&self, slot: SlotId) -> u32 {
+        mmu::nvm() + slot.0 * self.page
     }
 
     /// Brings a page from its frame to a slot of the swap area.
     pub fn write(&mut self, page: PageId, frame: u32, to: SlotId, clock: &mut Clock) {
+        if self.nvm {
+            io::copy(frame, self.slot_address(to), self.page);
+            return self.ended.push_back(Event::Written { page });
+        }
         self.finish_load(clock);
         io::copy(frame, Chip::data_ram(STAGING.0) + STAGING.1 * SECTOR, self.page);
         let to = self.swap_sector(to);

@@ -92,7 +92,7 @@ impl Board {
                 quirks::drop_stale_translations(buffer_address(buffer), self.page());
                 buffer_address(buffer)
             }
-            Place::Slot(slot) => unreachable!("slot {}: the array is not addressable", slot.0),
+            Place::Slot(slot) => self.device.slot_address(slot),
         };
         self.table.map(self.address(page), to, writable);
         mmu::invalidate_instructions();

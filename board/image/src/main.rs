@@ -77,23 +77,26 @@ extern "C" fn kernel_main() -> ! {
 fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
     machine::check_frames(frames, page);
-    let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
+    let space = Space::new(page, settings.image, settings.data);
     let caps = Caps {
         reference_bit: false,
         dirty_bit: false,
-        direct_read: false,
+        direct_read: settings.nvm,
         places: false,
         buffers: device::buffers(page),
     };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
     let area = |blocks| SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![AreaConfig::log(blocks)] };
-    let below = Below { slots: None, swap: settings.swap.map(|(_, blocks)| area(blocks)) };
+    let below = Below { slots: None, swap: settings.blocks.map(area) };
     let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
     let engine = builder.build().unwrap_or_else(|e| panic!("{e}"));
     let head = Head { below, ..Head::new(settings.policy.to_string(), settings.handler, config) };
     let journal = settings.journal.map(|path| journal(path, &head));
     let mut board = Board::new(table, space, clock, journal);
+    if settings.nvm {
+        board.device.move_to_nvm(space.image_pages(), space.pages(), &mut board.clock);
+    }
     if let Some(swap) = engine.swap() {
         erase(swap, &mut board);
     }
@@ -127,7 +130,8 @@ fn report(pager: &mut Pager) {
         "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\
          \"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
          \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
-         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\"dirty_evictions\":{},\
+         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\
+         \"dirty_evictions\":{},\"direct_reads\":{},\
          \"blocks_erased\":{erases},\"slots_copied\":{copies},\"heap_bytes\":{},\"stack_bytes\":{}}}",
         platform::NAME,
         mmu::processor(),
@@ -144,6 +148,7 @@ fn report(pager: &mut Pager) {
         instructions(pager.longest),
         instructions(pager.board.device.waited),
         counts.dirty_evictions,
+        counts.direct_reads,
         heap::used(),
         start::abort_stack_depth(),
     );

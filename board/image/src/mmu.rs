@@ -27,6 +27,8 @@ const USER_RAM: u32 = 0x3000_0000;
 const USER_RAM_OFFSET: u32 = 112 * MEGABYTE;
 const USER_RAM_MEGABYTES: u32 = 2;
 const RAM_MEGABYTES: u32 = 128;
+/// Memory that stands for byte-addressable non-volatile memory: as large as the paged space, below the program's RAM.
+const NVM_OFFSET: u32 = 104 * MEGABYTE;
 
 /// Access permissions of an entry (ARM926EJ-S manual, table 3-10).
 #[derive(Clone, Copy)]
@@ -56,6 +58,11 @@ extern "C" {
 
 fn ram_base() -> u32 {
     &raw const RAM_BASE as u32
+}
+
+/// Where the memory lies that stands for non-volatile memory.
+pub fn nvm() -> u32 {
+    ram_base() + NVM_OFFSET
 }
 
 macro_rules! read_register {

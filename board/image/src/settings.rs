@@ -13,8 +13,12 @@ pub struct Settings<'a> {
     pub frames: u32,
     /// Bytes of the program's image in the chip.
     pub image: u32,
-    /// Bytes of the data region, and erase blocks of its swap area; none without.
-    pub swap: Option<(u32, u32)>,
+    /// Bytes of the data region.
+    pub data: u32,
+    /// Erase blocks of the data region's swap area on the chip; none without.
+    pub blocks: Option<u32>,
+    /// The pages' slots are in byte-addressable memory, where they are read (DR.Swap).
+    pub nvm: bool,
     /// File of the host for what the program writes.
     pub out: &'a str,
     /// File of the host for the journal; none is kept without.
@@ -33,14 +37,25 @@ impl<'a> Settings<'a> {
         let number =
             |key: &str| given(key).parse::<u32>().unwrap_or_else(|_| panic!("{key}={} is no number", given(key)));
         let handler = given("handler");
-        let both = value("journal").is_some() && value("data").is_some();
-        assert!(!both, "journal= and data= do not go together: a journal's head tells nothing of a swap area");
+        let nvm = match value("area") {
+            None => false,
+            Some("nvm") => true,
+            Some(other) => panic!("there is no area={other}; give area=nvm, or none"),
+        };
+        let blocks = value("data").filter(|_| !nvm).map(|_| number("blocks"));
+        let both = value("journal").is_some() && blocks.is_some();
+        assert!(
+            !both,
+            "journal= and data= go together with area=nvm only: a journal's head tells nothing of a swap area"
+        );
         Settings {
             policy: PolicyChoice::parse(given("policy")).unwrap_or_else(|e| panic!("{e}")),
             handler: handler::find(handler).unwrap_or_else(|| panic!("there is no handler `{handler}`")),
             frames: number("frames"),
             image: number("image"),
-            swap: value("data").map(|_| (number("data"), number("blocks"))),
+            data: value("data").map_or(0, |_| number("data")),
+            blocks,
+            nvm,
             out: given("out"),
             journal: value("journal"),
         }

@@ -32,6 +32,11 @@ impl Space {
         self.image + self.data
     }
 
+    /// Pages of the image, the first ones.
+    pub fn image_pages(&self) -> u32 {
+        self.image
+    }
+
     /// Whether the program may write to the page.
     pub fn is_data(&self, page: PageId) -> bool {
         page.0 >= self.image

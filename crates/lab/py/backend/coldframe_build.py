@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[4]
 DATA = ROOT / "target" / "wheel-data"
 """`tool.maturin.data` of pyproject.toml."""
 PROGRAMS = ["coldframe", "coldframe-lab"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "data/sheet-template.toml", "data/traces/shop.c"]
+"""README and what it names; the book beside them."""
 LIBRARIES = ["libcoldframe_preload.so", "libcoldframe_plugin.so"]
 
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
@@ -35,7 +37,10 @@ def bring_program() -> None:
     shutil.rmtree(DATA, ignore_errors=True)
     texts = DATA / "data" / "share" / "doc" / "coldframe"
     texts.mkdir(parents=True)
-    shutil.copy2(ROOT / "LICENSE", texts)
+    for file in [*(ROOT / name for name in DOCUMENTS), *sorted((ROOT / "docs/book/src").rglob("*.md"))]:
+        place = texts / file.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, place)
     subprocess.run([sys.executable, ROOT / "scripts/notices.py", "--notices", texts / "THIRD-PARTY.txt"], cwd=ROOT, check=True)
     if whole := os.environ.get("COLDFRAME_PROGRAMS"):
         (DATA / "scripts").mkdir(parents=True)

@@ -70,3 +70,29 @@ def test_notices_and_the_bill_name_all_that_is_linked(tmp_path: Path) -> None:
     assert not {"proptest", "criterion", "syn", "serde_derive", "coldframe-core"} & {name for name, _ in parts}
     assert all(part["licenses"] and part["purl"].startswith("pkg:") for part in parts.values())
     assert sbom["bomFormat"] == "CycloneDX" and len(parts) == len(sbom["dependencies"][0]["dependsOn"])
+
+
+def test_a_wheel_has_the_programs_and_what_its_pages_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the backend gives maturin, as an environment has it: links lead to files, and the programs start without a home."""
+    sys.path.insert(0, str(ROOT / "crates/lab/py/backend"))
+    backend = importlib.import_module("coldframe_build")
+    monkeypatch.setattr(backend, "DATA", tmp_path)
+    built = Path(os.environ.get("COLDFRAME_BIN") or ROOT / "target/debug/coldframe").parent
+    monkeypatch.setenv("COLDFRAME_PROGRAMS", str(built))
+    backend.bring_program()
+    texts = tmp_path / "data/share/doc/coldframe"
+    pages = [texts / "README.md", texts / "docs/book/src/SUMMARY.md", texts / "docs/book/src/python.md"]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
+    lost = [f"{page.name}: {link}" for page, link in links if "generated/" not in link and not (page.parent / link).exists()]
+    assert len(links) > 30 and not lost, lost
+    assert (texts / "THIRD-PARTY.txt").stat().st_size > 100_000
+    # Each program and verb that the description names does what it says there.
+    described = (ROOT / "crates/lab/py/README.md").read_text()
+    template = subprocess.run([tmp_path / "scripts/coldframe-lab", "devices", "template"], capture_output=True, text=True, env={"PATH": "/bin"})
+    assert "devices template" in described and template.returncode == 0 and "name =" in template.stdout, template.stderr
+    named = re.findall(r"^coldframe(?:-lab)? (?!--)(\w+)", described, re.M)
+    for verb in named:
+        program = "coldframe-lab" if verb == "devices" else "coldframe"
+        helped = subprocess.run([tmp_path / "scripts" / program, verb, "--help"], capture_output=True, text=True, env={"PATH": "/bin"})
+        assert helped.returncode == 0, helped.stderr
+    assert len(named) >= 2

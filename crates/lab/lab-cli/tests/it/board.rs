@@ -4,13 +4,13 @@
 //! `scripts/board.sh` builds the image and the programs. If a Debian package is missing, the test prints its name and
 //! is skipped; with `COLDFRAME_REQUIRE_TOOLS=1` it fails.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
+use coldframe_core::{Command as Order, Event, PageId, Place, SlotId, Transfer};
 use coldframe_journal::{self as journal, Entry};
 use coldframe_toolbox::skip;
 use serde_json::Value;
@@ -273,6 +273,48 @@ fn dirty_pages_of_a_data_region_go_out_through_the_log_and_come_back_as_they_wer
     }
 }
 
+/// DR.Swap: a page that left its frame is read where it lies, in memory that stands for PCM, and a write copies it
+/// (TCAD 2016, section III.B). So fewer pages come back to a frame than with a log on the chip, where each read brings its page.
+#[test]
+fn pages_are_read_in_non_volatile_memory_and_copied_by_a_write() {
+    let Some(built) = built_for_n810() else { return };
+    for (machine, program, further) in [
+        (&ARM926, "sort", format!("data={DATA} ")),
+        (&ARM926, "deflate", String::new()),
+        (&VERSATILE, "deflate", String::new()),
+    ] {
+        for (policy, handler) in [("clock", "sequential"), ("pa-fifo-sc:valid=50%", "delayed-dual-buffering")] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("journal");
+            let run = Run { machine, program, policy, handler, frames: 12 };
+            let counts = run.go(built, folder.path(), &format!("{further}area=nvm journal={}", path.display()));
+            let journal = fs::read(&path).unwrap();
+            journal::replay(&journal).unwrap_or_else(|e| panic!("{program} {policy} {handler}: {e}"));
+            let (_, mut entries) = journal::open(&journal).unwrap();
+            let (mut in_slot, mut read) = (HashSet::new(), 0);
+            while let Some(entry) = entries.next_entry().unwrap() {
+                let Entry::Command(Order::Map { page, place, writable, .. }) = entry else { continue };
+                match place {
+                    Place::Slot(_) => {
+                        assert!(!writable, "page {} could be written where it lies", page.0);
+                        read += usize::from(in_slot.insert(page));
+                    }
+                    _ => _ = in_slot.remove(&page),
+                }
+            }
+            assert!(read > 12, "{program} {policy} {handler}: {read} pages were read in their slots");
+            let count = |counts: &Value, name: &str| counts[name].as_u64().unwrap();
+            if program == "sort" {
+                let log = run.go(built, folder.path(), &format!("{further}blocks={BLOCKS}"));
+                assert!(count(&counts, "dirty_evictions") > 100);
+                assert!(count(&counts, "page_moves") < count(&log, "page_moves"), "{counts} {log}");
+            } else {
+                assert!(count(&counts, "dirty_evictions") == 0 && count(&counts, "direct_reads") > 0, "{counts}");
+            }
+        }
+    }
+}
+
 /// The purpose of SWL's PA-Clock: Clock's longest search grows with the RAM until the load no longer hides it. A budget
 /// of 13 steps limits the search (SWL, LCTES 2007, section 4.1.2), so four times the RAM does not make the worst fault
 /// longer.
@@ -301,6 +343,12 @@ fn what_cannot_be_run_is_reported_and_ends_with_a_status() {
         ("fft", "policy=clock handler=parallel frames=100000", "frames=100000; give 1 to 512"),
         ("sort", "policy=clock handler=parallel frames=16", "the program touched 0x20100000"),
         ("sort", "policy=clock handler=parallel frames=4 data=49152 blocks=2", "`blocks` is 2"),
+        ("sort", "policy=clock handler=parallel frames=4 data=49152 area=pcm", "there is no area=pcm; give area=nvm"),
+        (
+            "sort",
+            "policy=clock handler=parallel frames=4 data=49152 blocks=4 journal=j",
+            "go together with area=nvm only",
+        ),
     ] {
         let mut run = script();
         run.arg("run").arg(built).args(["n810", "arm926", program]);

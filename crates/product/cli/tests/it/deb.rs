@@ -27,6 +27,11 @@ fn package(folder: &Path) -> Option<PathBuf> {
             return None;
         }
     }
+    made(built, folder)
+}
+
+/// The package of the programs in a folder.
+fn made(built: &Path, folder: &Path) -> Option<PathBuf> {
     let mut command = Command::new("sh");
     command.arg("scripts/deb.sh").arg(built).arg(folder).env("DEB_PACK", "-Zgzip -z1");
     let message = text(command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")));
@@ -82,6 +87,28 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
         let text = std::fs::read_to_string(root.join(place)).unwrap_or_else(|e| panic!("{place}: {e}"));
         assert!(text.contains(word), "{place} lacks {word}");
     }
+}
+
+#[test]
+fn lintian_has_nothing_to_say() {
+    let folder = tempfile::tempdir().unwrap();
+    if !have(&[("lintian", "lintian"), ("strip", "binutils")]) || package(folder.path()).is_none() {
+        return;
+    }
+    // A release's programs are stripped, and have notices.
+    let from = Path::new(env!("CARGO_BIN_EXE_coldframe")).parent().unwrap();
+    let built = folder.path().join("built");
+    std::fs::create_dir(&built).unwrap();
+    for name in ["coldframe", "coldframe-lab", "libcoldframe_preload.so", "libcoldframe_plugin.so"] {
+        text(Command::new("strip").arg("-o").arg(built.join(name)).arg(from.join(name)));
+    }
+    std::fs::write(built.join("THIRD-PARTY.txt"), "notices").unwrap();
+    let package = made(&built, folder.path()).unwrap();
+    let mut lintian = Command::new("lintian");
+    lintian.args(["--no-cfg", "--allow-root", "--tag-display-limit", "0"]).arg(&package);
+    let output = lintian.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !said.contains("E: ") && !said.contains("W: "), "{said}");
 }
 
 /// The files that the links of a page name, without those in the network, beside the page.
