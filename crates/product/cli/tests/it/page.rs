@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::{Answer, Owner, Touched};
+use coldframe_answer::{Answer, MemoryOwner, Touched};
 use coldframe_show::html::{Html, Page};
 use coldframe_store::heat::Heat;
 use coldframe_toolbox::browse;
