@@ -11,6 +11,8 @@ const HEAD: usize = 4;
 const TAIL: usize = 2;
 /// Lines of a step that a handout has; the last of them says how many more there are.
 const LINES: usize = 6;
+/// The first step with a line like this is in a handout, whole.
+const HINT: &str = "on the list";
 /// So many steps are a handout as they are: Belady's twelve.
 const WHOLE: usize = 12;
 
@@ -100,20 +102,30 @@ pub fn whole(lesson: &Lesson, played: &[Played], all: bool) -> String {
     let mut out = opening(lesson);
     for one in played {
         out += &setup(one);
+        let hint = one.steps.iter().position(|step| step.lines.iter().any(|line| line.contains(HINT)));
+        let gap = left_out(one.steps.len()).filter(|_| !all).unwrap_or_default();
+        let mut skipped = 0;
         for (i, of) in one.steps.iter().enumerate() {
-            match left_out(one.steps.len()).filter(|_| !all) {
-                Some(gap) if i == gap.start => out += &format!("\n  ... {} more steps ...\n", gap.len()),
-                Some(gap) if gap.contains(&i) => {}
-                Some(_) => out += &short(i + 1, of),
-                None if all => out += &step(i + 1, of),
-                None => out += &short(i + 1, of),
+            if gap.contains(&i) && Some(i) != hint {
+                skipped += 1;
+                continue;
             }
+            out += &more(std::mem::take(&mut skipped));
+            out += &if all || Some(i) == hint { step(i + 1, of) } else { short(i + 1, of) };
         }
         if lesson.timeline {
             out += &timeline(one);
         }
     }
     out + &closing(lesson, played)
+}
+
+/// The line for steps that are left out.
+fn more(steps: usize) -> String {
+    match steps {
+        0 => String::new(),
+        steps => format!("\n  ... {steps} more steps ...\n"),
+    }
 }
 
 /// The steps that a handout leaves out, of so many; `None`: none.
