@@ -22,11 +22,12 @@ Examples:
   coldframe-lab teach dual-buffering --format json
 
 Every step comes from the engine and its journal. In a terminal, Enter shows the next step, and q and Enter end the \
-lesson. If the output is not a terminal, all steps are printed. Without a lesson, the list of lessons is printed.")]
+lesson. If the output is not a terminal, the first and last steps are printed, with --all or as JSON all of them. \
+Without a lesson, the list of lessons is printed.")]
 pub struct Args {
     /// The lesson.
     lesson: Option<String>,
-    /// Print all steps at once.
+    /// Print all steps at once, with all that they do.
     #[arg(long)]
     all: bool,
     /// How to print it.
@@ -47,7 +48,9 @@ impl Verb<Failure> for Args {
         if stepping && self.format != "json" {
             step_by_step(lesson, &played)?;
         } else {
-            output::result(&self.format, &LessonRuns::new(lesson, &played), || words::whole(lesson, &played))?;
+            output::result(&self.format, &LessonRuns::new(lesson, &played), || {
+                words::whole(lesson, &played, self.all)
+            })?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -201,7 +201,7 @@ fn page(measured: &Answered) -> Page {
         Kind::Measured(answer) => Page::limit(answer),
         Kind::Estimated(answer) => Page::new(answer),
     };
-    measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
+    measured.touched.iter().for_each(|touched| page.add_map(touched.clone()));
     page.add_group(&measured.group);
     page
 }

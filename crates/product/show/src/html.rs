@@ -7,8 +7,7 @@
 //! [`Page`] is the page of an answer about this machine. Its parts ([`chart`], [`heat`], [`group`], [`words`]) and its
 //! frame ([`framed`]) make other pages, too.
 
-use coldframe_answer::{Answer, AnswerError, LimitAnswer};
-use coldframe_store::heat::Heat;
+use coldframe_answer::{Answer, AnswerError, LimitAnswer, Touched};
 use coldframe_store::ProcessFacts;
 use serde_json::{json, Value};
 
@@ -63,7 +62,7 @@ pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerErro
 
 /// The folded end of a page: settings and origins, and a button for the data.
 pub fn provenance(texts: &[String]) -> String {
-    let texts: String = texts.iter().map(|text| format!("<pre>{}</pre>", escape(text))).collect();
+    let texts: String = texts.iter().map(|text| format!("<pre>{}</pre>", words::prose(text))).collect();
     folded(
         "Configuration and provenance",
         &(texts + "<button type=\"button\" id=\"save\">save the data (JSON)</button>"),
@@ -75,7 +74,7 @@ pub fn provenance(texts: &[String]) -> String {
 pub struct Page {
     limit: Option<LimitAnswer>,
     answer: Option<Answer>,
-    heat: Option<Heat>,
+    touched: Option<Touched>,
     group: Vec<ProcessFacts>,
 }
 
@@ -90,9 +89,9 @@ impl Page {
         Page { limit: Some(answer.clone()), answer: answer.prediction.clone(), ..Page::default() }
     }
 
-    /// Adds the map of the trace that the answer is made from.
-    pub fn add_map(&mut self, heat: Heat) {
-        self.heat = Some(heat);
+    /// Adds the map of the memory that was touched.
+    pub fn add_map(&mut self, touched: Touched) {
+        self.touched = Some(touched);
     }
 
     /// Adds the processes of a recorded command.
@@ -109,8 +108,9 @@ impl Html for Page {
             Some(measured) => limit::answer(measured) + &answer(machine::recorded_beside),
             None => answer(machine::answer),
         };
-        let seconds = self.answer.as_ref().map(|answer| answer.recorded_seconds);
-        let map = self.heat.as_ref().map(|heat| heat::map(heat, seconds)).unwrap_or_default();
+        let alone = self.limit.as_ref().map(|answer| answer.program_seconds);
+        let alone = alone.or(self.answer.as_ref().map(|answer| answer.program_seconds)).unwrap_or_default();
+        let map = self.touched.as_ref().map(|touched| heat::map(touched, alone)).unwrap_or_default();
         let why = group::processes(&self.group) + &map;
         if !why.is_empty() {
             body += &section("Why: which memory, and when", &why);
@@ -122,7 +122,7 @@ impl Html for Page {
             body += &section("How sure", &sure);
         }
         let texts = self.answer.as_ref().map(machine::provenance).unwrap_or_default();
-        let details = predicted(machine::sizes) + &provenance(&texts);
+        let details = provenance(&texts);
         body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
         let name = self.limit.as_ref().map(|answer| &answer.program);
         let name = name.or(self.answer.as_ref().map(|answer| &answer.program)).cloned().unwrap_or_default();

@@ -70,10 +70,10 @@ fn runs_in(answer: &LimitAnswer) -> String {
 
 /// How much longer runs took, in words.
 fn slower(answer: &LimitAnswer, runs: &Runs) -> String {
-    let times = answer.times(runs);
+    let (times, longer) = (answer.times(runs), runs.seconds - answer.program_seconds);
     match 100.0 * (times - 1.0) {
-        percent if percent > answer.slowdown_percent && runs.seconds - answer.program_seconds <= UNNOTICED => {
-            format!("{} longer", human_seconds(runs.seconds - answer.program_seconds))
+        percent if percent > answer.slowdown_percent && longer > 0.0 && longer <= UNNOTICED => {
+            format!("{} longer", human_seconds(longer))
         }
         percent if percent >= 0.5 => format!("{percent:.0} % slower"),
         _ => "as fast".into(),

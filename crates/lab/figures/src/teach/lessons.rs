@@ -167,7 +167,7 @@ pub const ALL: &[Lesson] = &[
         title: "A prefetching list: the next task's pages come before its turn",
         about: "Two tasks with four pages each, in six frames. Each task's list has the pages that it faulted on. At \
                 three quarters of a turn, those of the next task that are not in RAM are loaded, while the running \
-                task works on. The first faults are shown, and those with hints.",
+                task works on.",
         source: "SAP (2008), sections 3 and 5.2",
         text: TURNS,
         priced: false,

@@ -138,13 +138,33 @@ fn a_lesson_about_misses_has_no_time_in_any_form() {
         let played = play(lesson).unwrap();
         let json = serde_json::to_string(&LessonRuns::new(lesson, &played)).unwrap();
         assert!(!json.contains("_ps\""), "{json}");
-        let text = words::whole(lesson, &played);
+        let text = words::whole(lesson, &played, true);
         let times = ["us", "ns", "ms", "PreProcess", "UpdateMMU", "prices"];
         let mut words = text.split(|c: char| !c.is_alphanumeric());
         assert!(words.all(|word| !times.contains(&word)), "{}:\n{text}", lesson.name);
     }
-    let lines = |name: &str| words::whole(find(name).unwrap(), &played(name)).lines().count();
-    assert!(lines("belady") < 150, "{} lines", lines("belady"));
+}
+
+#[test]
+fn a_handout_has_the_begin_and_the_end_of_a_lesson_and_counts_what_is_between() {
+    for lesson in ALL {
+        let played = play(lesson).unwrap();
+        let handout = words::whole(lesson, &played, false);
+        let lines = handout.lines().count();
+        assert!(lines < 190, "{}: {lines} lines", lesson.name);
+        // What is left out is counted, and a hint is there.
+        let left = handout.lines().filter_map(|line| line.trim().strip_prefix("... ")?.strip_suffix(" more steps ..."));
+        let left: usize = left.map(|steps| steps.parse::<usize>().unwrap()).sum();
+        assert_eq!(handout.contains("on the list"), lesson.name == "list", "{handout}");
+        assert!(handout.contains("So: "), "{handout}");
+        let all = words::whole(lesson, &played, true);
+        let steps: usize = played.iter().map(|one| one.steps.len()).sum();
+        let numbered = |text: &str| {
+            text.lines().filter(|line| line.contains(". read page") || line.contains(". write page")).count()
+        };
+        assert_eq!((numbered(&all), numbered(&handout) + left), (steps, steps), "{}", lesson.name);
+        assert_eq!(left > 0, played.iter().any(|one| one.steps.len() > 12), "{}", lesson.name);
+    }
 }
 
 #[test]

@@ -6,8 +6,15 @@ use coldframe_sheet::quantity::fine_time;
 use crate::teach::{Held, Lesson, Played, Step};
 
 const WIDTH: usize = 72;
-/// Faults of several tasks that a handout has in any case; then it has those with a hint.
-const FIRST: usize = 12;
+/// Steps of each setup at its begin and at its end that a handout has.
+const HEAD: usize = 4;
+const TAIL: usize = 2;
+/// Lines of a step that a handout has; the last of them says how many more there are.
+const LINES: usize = 6;
+/// The first step with a line like this is in a handout, whole.
+const HINT: &str = "on the list";
+/// So many steps are a handout as they are: Belady's twelve.
+const WHOLE: usize = 12;
 
 /// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
@@ -32,6 +39,7 @@ pub fn setup(played: &Played) -> String {
     }
 }
 
+/// A step with all its lines.
 pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
     let result = match step.fault {
@@ -88,18 +96,51 @@ pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
     format!("\nSo: {}\n", (lesson.so)(all))
 }
 
-pub fn whole(lesson: &Lesson, all: &[Played]) -> String {
+/// A lesson as a handout: all steps with `all`, else the first and the last ones of each setup, and how many are
+/// between.
+pub fn whole(lesson: &Lesson, played: &[Played], all: bool) -> String {
     let mut out = opening(lesson);
-    for played in all {
-        out += &setup(played);
-        let told = |i: usize, one: &Step| {
-            !lesson.is_of_tasks() || i < FIRST || one.lines.iter().any(|line| line.contains("on the list"))
-        };
-        let steps = played.steps.iter().enumerate().filter(|(i, one)| told(*i, one));
-        steps.for_each(|(i, one)| out += &step(i + 1, one));
+    for one in played {
+        out += &setup(one);
+        let hint = one.steps.iter().position(|step| step.lines.iter().any(|line| line.contains(HINT)));
+        let gap = left_out(one.steps.len()).filter(|_| !all).unwrap_or_default();
+        let mut skipped = 0;
+        for (i, of) in one.steps.iter().enumerate() {
+            if gap.contains(&i) && Some(i) != hint {
+                skipped += 1;
+                continue;
+            }
+            out += &more(std::mem::take(&mut skipped));
+            out += &if all || Some(i) == hint { step(i + 1, of) } else { short(i + 1, of) };
+        }
         if lesson.timeline {
-            out += &timeline(played);
+            out += &timeline(one);
         }
     }
-    out + &closing(lesson, all)
+    out + &closing(lesson, played)
+}
+
+/// The line for steps that are left out.
+fn more(steps: usize) -> String {
+    match steps {
+        0 => String::new(),
+        steps => format!("\n  ... {steps} more steps ...\n"),
+    }
+}
+
+/// The steps that a handout leaves out, of so many; `None`: none.
+fn left_out(steps: usize) -> Option<std::ops::Range<usize>> {
+    (steps > WHOLE).then(|| HEAD..steps - TAIL)
+}
+
+/// A step with its first lines.
+fn short(number: usize, of: &Step) -> String {
+    let more = of.lines.len().saturating_sub(LINES);
+    if more < 2 {
+        return step(number, of);
+    }
+    let mut lines = of.lines[..LINES - 1].to_vec();
+    lines.push(format!("... {} more, to:", more));
+    lines.extend(of.lines.last().cloned());
+    step(number, &Step { lines, ..of.clone() })
 }

@@ -220,6 +220,13 @@ fn a_trace_without_references_is_not_imported() {
         assert!(error.to_string().contains(&format!("a whole {format} trace")), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
+    // What a text has, and what is sought: requests that were queued and completed, none that was issued.
+    let line = |action: &str| format!("8,0 3 1 0.1 697 {action} W 64 + 8 [k]\n");
+    fs::write(&path, ["Q", "G", "C"].map(line).concat()).unwrap();
+    let spec = parse_spec(&format!("blkparse:{}", path.display())).unwrap();
+    let error = import(&spec, &out, &mut |_| ()).unwrap_err().to_string();
+    let named = "no references in 3 lines (3 skipped); skipped are actions other than D (issued to the device)";
+    assert!(error.contains(named), "{error}");
     let spec = parse_spec(&format!("din:{}", path.display())).unwrap();
     let error = import(&spec, &path, &mut |_| ()).unwrap_err();
     assert!(error.code() == 2 && error.to_string().contains("name another file"), "{error}");

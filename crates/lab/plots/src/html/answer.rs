@@ -145,7 +145,8 @@ fn time(advice: &Answer) -> Chart<'static> {
     let zone = thrash(&points).filter(|_| own.is_some()).map(|ram| (ram, "thrashes"));
     let lines = vec![Line { name: "at most".into(), points, mark: Mark::Line }];
     let title = if own.is_some() { "Run time by RAM" } else { "Time of paging by RAM" };
-    Chart { title, x: "RAM", unit: Unit::Seconds, log_y: Chart::wide(&lines), lines, zone, advised }
+    let y = if own.is_some() { "run time" } else { "time of paging" };
+    Chart { title, x: "RAM", y, unit: Unit::Seconds, log_y: Chart::wide(&lines), lines, zone, advised }
 }
 
 /// The RAM below which it takes more than twice as long as with the most RAM; `None`: at no size.
@@ -191,7 +192,7 @@ fn searched(advice: &Answer) -> Chart<'static> {
     };
     let lines = fewest(&advice.curves).iter().map(line).collect();
     let title = "Miss ratio of every policy that was tried";
-    Chart { title, x: "RAM", unit: Unit::Number, lines, log_y: true, zone: None, advised: None }
+    Chart { title, x: "RAM", y: "miss ratio", unit: Unit::Number, lines, log_y: true, zone: None, advised: None }
 }
 
 const OPT: &str = "opt";

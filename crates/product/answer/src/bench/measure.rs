@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use coldframe_kernel::SwapKind;
 use coldframe_sheet::quantity::human_size;
-use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
 use super::alone::{only_once, Alone, Yardstick};
@@ -26,6 +25,7 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::prices::swap_file;
 use crate::nothing::Nothing;
+use crate::predict::bits::touched::{Touched, MAP};
 use crate::predict::common::program as program_of;
 use crate::predict::kinds::{Answer, Method};
 use crate::predict::machine::Machine;
@@ -43,15 +43,12 @@ use crate::run::streams::Streams;
 
 /// The part of the answer's time that is kept for the recording.
 const RECORDING: f64 = 0.2;
-/// Rows and columns of the map of touched memory: a page with it stays far below its bound.
-pub const MAP: (usize, usize) = (40, 120);
-
 /// An answer about a program, and what else its recording shows.
 pub struct Answered {
     /// The answer.
     pub answer: Kind,
-    /// Where and when memory was touched.
-    pub heat: Option<Heat>,
+    /// Where and when memory was touched, and who owns it.
+    pub touched: Option<Touched>,
     /// The processes of the command.
     pub group: Vec<ProcessFacts>,
     /// Why the answer is about less than the program does, one sentence each.
@@ -117,6 +114,16 @@ pub fn measure(
     })
 }
 
+/// What a recording shows: a prediction, the map, the processes.
+type Shown = (Option<Answer>, Option<Touched>, Vec<ProcessFacts>);
+
+/// The map of a recording, and its processes.
+fn touched(reading: Reading) -> (Option<Touched>, Vec<ProcessFacts>) {
+    let (made, rows) = (&reading.provenance.mappings, &reading.rows);
+    let recorded = |heat| Touched::recorded(heat, made, rows.facts.recorded_seconds, rows.sample);
+    (reading.heat.map(recorded), reading.provenance.group)
+}
+
 /// An answer that is being made.
 struct Measuring<'a> {
     command: &'a Executable,
@@ -144,7 +151,7 @@ impl Measuring<'_> {
         let (mut runs, command) = (RunLog::after(first), line(program));
         let done = |runs: &RunLog, fit: Fit, remarks: Vec<String>| {
             let answer = Kind::Measured(LimitAnswer::new(&command, runs, fit, self.limits, remarks));
-            Answered { answer, heat: None, group: Vec::new(), remarks: Vec::new(), status }
+            Answered { answer, touched: None, group: Vec::new(), remarks: Vec::new(), status }
         };
         if let Some(why) = only_once(first_seconds, streams.lost()) {
             return Ok(done(&runs, Fit::default(), vec![why]));
@@ -175,9 +182,9 @@ impl Measuring<'_> {
         let left = Duration::try_from_secs_f64(yardstick.until - self.now()).unwrap_or_default();
         let recorded = self.recording(answer.program_seconds, left);
         self.listener.finish();
-        let (prediction, heat, group) = recorded.unwrap_or_default();
+        let (prediction, touched, group) = recorded.unwrap_or_default();
         let answer = Kind::Measured(LimitAnswer { prediction, ..answer });
-        Ok(Answered { answer, heat, group, remarks: Vec::new(), status })
+        Ok(Answered { answer, touched, group, remarks: Vec::new(), status })
     }
 
     fn now(&self) -> f64 {
@@ -186,8 +193,13 @@ impl Measuring<'_> {
 
     /// What a recording shows, which nobody sees and which ends after this time. `None`: our pager does not serve it,
     /// or the time is too short. It predicts something if this machine was measured before: that takes some 10 s.
-    fn recording(&self, seconds: f64, left: Duration) -> Option<(Option<Answer>, Option<Heat>, Vec<ProcessFacts>)> {
-        pageable(self.command).ok().filter(|()| left.as_secs_f64() > seconds)?;
+    fn recording(&self, seconds: f64, left: Duration) -> Option<Shown> {
+        if left.as_secs_f64() <= seconds {
+            return None;
+        }
+        if pageable(self.command).is_err() {
+            return self.referenced(left);
+        }
         let trace = self.folder.join("trace.parquet");
         let order = RecordOrder {
             patience: PATIENCE_WITH_RUNS,
@@ -204,7 +216,15 @@ impl Measuring<'_> {
             answer.common.not_paged = recording.not_paged;
             Answer::Recorder(answer)
         });
-        Some((answer, reading.heat, reading.provenance.group))
+        let touched = touched(reading);
+        Some((answer, touched.0, touched.1))
+    }
+
+    /// What referenced bits show in a run that ends after this time, where our pager cannot record it.
+    fn referenced(&self, left: Duration) -> Option<Shown> {
+        let limits = Limits { time: Some(left), ..*self.limits };
+        let watched = watch::program(self.command, &limits, Some(self.streams), self.listener).ok()?;
+        Some((None, watched.touched(), Vec::new()))
     }
 
     fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
@@ -237,13 +257,13 @@ impl Measuring<'_> {
             let reading = Reading::read(&trace, seconds, Some(MAP))?;
             let mut answer = machine.about(&reading, self.limits)?;
             answer.common.not_paged = recording.not_paged.clone();
-            shown = (reading.heat, reading.provenance.group);
+            shown = touched(reading);
             Ok(Answer::Recorder(answer))
         };
         let (answer, more) = self.with_runs(first, answered)?;
-        let (heat, group) = shown;
+        let (touched, group) = shown;
         let (answer, remarks) = (Kind::Estimated(answer), [recording.remarks(), more].concat());
-        Ok(Answered { answer, heat, group, remarks, status: code })
+        Ok(Answered { answer, touched, group, remarks, status: code })
     }
 
     fn watched(&self, why: &str) -> Result<Answered, AnswerError> {
@@ -253,7 +273,7 @@ impl Measuring<'_> {
         let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
         let (answer, remarks) = self.with_runs(first, answered)?;
         let (answer, status) = (Kind::Estimated(answer), watched.shell_code());
-        Ok(Answered { answer, heat: None, group: Vec::new(), remarks, status })
+        Ok(Answered { answer, touched: watched.touched(), group: Vec::new(), remarks, status })
     }
 
     /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be

@@ -13,6 +13,7 @@ use crate::listener::Listener;
 use crate::machine::prices::prices;
 use crate::nothing::Nothing;
 use crate::predict::bits::program::{Bits, ProgramWatch, Watching};
+use crate::predict::bits::touched::Touched;
 use crate::predict::common::program as program_of;
 use crate::predict::question::Limits;
 use crate::predict::since_start::SinceStart;
@@ -76,6 +77,11 @@ impl Observed {
     /// Its exit code as a shell reports it; 0: coldframe ended it.
     pub fn shell_code(&self) -> u8 {
         self.ended.why.map_or(code(self.ended.status), |_| 0)
+    }
+
+    /// Which memory it touched when.
+    pub fn touched(&self) -> Option<Touched> {
+        self.bits.touched.map(self.bits.seconds)
     }
 
     /// How long it took.

@@ -245,7 +245,7 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
     if watched.processes > 1 {
         all.push(format!("{} processes, which share this RAM", watched.processes));
     }
-    all.push(format!("watching took {own:.1} %"));
+    all.push(format!("Watching took {own:.1} % of its time"));
     all
 }
 

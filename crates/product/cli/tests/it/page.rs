@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::Answer;
+use coldframe_answer::{Answer, MemoryOwner, Touched};
 use coldframe_show::html::{Html, Page};
 use coldframe_store::heat::Heat;
 use coldframe_toolbox::browse;
@@ -43,7 +43,7 @@ fn advice(scale: f64) -> Value {
         "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16,
             "evict_batch": 24, "sampled": null,
         "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
-        "how_sure": ["costs: measured here"], "notes": [],
+        "how_sure": ["costs: measured here by `coldframe doctor --calibrate`"], "notes": [],
         "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": scale * 2.8, "more": false,
             "runs": [], "page_reads": 9100, "failed": null }]
     })
@@ -53,7 +53,7 @@ fn advice(scale: f64) -> Value {
 /// Names from the report's script are looked up in its frame.
 const AROUND: &str = r##"<!doctype html><html><body><script>
 const report = REPORT, MIB = 2 ** 20;
-for (const width of [500, 900, 1600]) {
+for (const width of [400, 500, 900, 1600]) {
   const frame = document.createElement("iframe");
   frame.width = width; frame.height = 900; frame.srcdoc = report;
   frame.onload = () => {
@@ -83,6 +83,17 @@ for (const width of [500, 900, 1600]) {
     note("line", pixel(48 * MIB, 1.12)), note("measured", pixel(24 * MIB, 2.8));
     const press = (key) => figure.dispatchEvent(new inside.KeyboardEvent("keydown", { key, bubbles: true }));
     const read = () => figure.querySelector(".readout").textContent;
+    // Texts of ticks, as wide as the page's own font draws them, and their places.
+    const pen = document.createElement("canvas").getContext("2d"); pen.font = u.axes[0].font[0];
+    const spans = (axis, along) => u.axes[axis]._values.map((text, i) => {
+      const at = u.valToPos(u.axes[axis]._splits[i], along);
+      const half = (along === "x" ? pen.measureText(text).width / inside.devicePixelRatio : 12) / 2;
+      return [at - half, at + half];
+    }).sort((a, b) => a[0] - b[0]);
+    const overlap = (all) => all.some((span, i) => i && span[0] < all[i - 1][1]);
+    note("overlap", overlap(spans(0, "x")) || overlap(spans(1, "y")));
+    note("apart", inside.eval("apart")([1, 2, 3, 10], (v) => v, () => 4).join(" "));
+    note("axes", u.axes.map((axis) => axis.label).join());
     note("ticks", u.axes[1]._values.map((text, i) => text + "=" + u.axes[1]._splits[i]).join());
     const map = page.querySelector("svg.map"), at = map.getBoundingClientRect(),
         below = page.querySelector(".heat").nextElementSibling;
@@ -91,7 +102,8 @@ for (const width of [500, 900, 1600]) {
     point("pointermove", 0.9, 0.9); note("hover", below.textContent);
     point("pointerdown", 0.1, 0.9); point("pointermove", 0.9, 0.1); point("pointerup", 0.9, 0.1); point("pointermove",
         0.1, 0.1); note("marked", below.textContent);
-    note("table", [...page.querySelectorAll("#measured td")].map((cell) => cell.textContent).join());
+    const cellsOf = (row) => [...row.cells].map((cell) => cell.textContent).join();
+    note("table", [...page.querySelectorAll("#sizes tbody tr")].slice(2, 5).map(cellsOf).join("; "));
     note("copy", page.querySelectorAll("button.copy").length);
     press("Home"); note("first", read());
     press("ArrowRight"); press("ArrowRight"); note("third", read());
@@ -111,7 +123,12 @@ fn report(scale: f64) -> (tempfile::TempDir, String) {
     let answer: Answer = serde_json::from_value(advice).unwrap();
     let (mut page, addresses) = (Page::new(&answer), vec![0x1000, 0x2000]);
     let (reads, writes, working_set) = (vec![1, 0, 2, 0, 4, 0], vec![0, 8, 0, 0, 0, 16], vec![1, 1, 2]);
-    page.add_map(Heat { reads, writes, rows: 2, columns: 3, addresses, working_set, ..Heat::default() });
+    let heat = Heat { reads, writes, rows: 2, columns: 3, addresses, working_set, ..Heat::default() };
+    let names = ["libz.so.1", "sort"].map(String::from).to_vec();
+    let owner =
+        |(name, pages): (&str, u64)| MemoryOwner { name: name.into(), bytes: pages << 12, touches_percent: 50.0 };
+    let owners = [("libz.so.1", 3), ("sort", 1)].map(owner).to_vec();
+    page.add_map(Touched { heat, names, owners, bits: false, seconds: 5.02 });
     (tempfile::tempdir().unwrap(), page.html().unwrap())
 }
 
@@ -147,13 +164,14 @@ fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
     assert!(text.contains("MemoryHigh=32M"), "{text}");
     assert!(text.len() < 200_000, "{}", text.len());
     let Some(dom) = around(folder.path(), &text) else { return };
-    for width in [500, 900, 1600] {
+    for width in [400, 500, 900, 1600] {
         let of = |name: &str| noted(&dom, &format!("{name}{width}"));
         assert_eq!(
             [of("wide"), of("parts"), of("canvas"), of("figures")],
             ["fits", "in order", "fits", "1"],
             "{width}"
         );
+        assert_eq!([of("overlap"), of("apart"), of("axes")], ["false", "1 10", "limit of RAM,run time"], "{width}");
         // Red, green, blue and opacity: the zone is tinted red, and the paper is bare.
         let (zone, paper) = (of("zone"), of("paper"));
         assert!(zone.starts_with("2") && zone != paper && paper == "0,0,0,0", "{width}: {zone} and {paper}");
@@ -166,15 +184,23 @@ fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
 fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
     let (folder, text) = report(1.0);
     let Some(dom) = around(folder.path(), &text) else { return };
-    for width in [500, 900, 1600] {
+    for width in [400, 500, 900, 1600] {
         let of = |name: &str| noted(&dom, &format!("{name}{width}"));
         assert_eq!(of("first"), "8 MiB: 20.0 s (a lower bound), 20.00 times its own; 1 008 pages from disk");
         let third = "24 MiB: 2.00 s (1.70 to 2.60 s), 2.00 times its own; 1 024 pages from disk";
         assert_eq!(of("third"), format!("{third}\n24 MiB: measured 2.80 s"));
         assert_eq!([of("none"), of("hidden"), of("pressed")], ["", third, "false"]);
-        assert_eq!(of("hover"), "800 ms to 1.2 s, from 0x1000 to 0x2000: 2 reads, 0 writes");
-        assert_eq!(of("marked"), "0 to 1.2 s, from 0x1000 to the end: 7 reads, 24 writes");
-        assert_eq!(of("table"), "24 MiB,our pager,2.8 s,one,2 s (1.7 s to 2.6 s)");
+        assert_eq!(of("hover"), "66.7 % to 100 % of the touches, libz.so.1: 2 reads, 0 writes");
+        assert_eq!(of("marked"), "0 % to 100 % of the touches, libz.so.1, sort: 7 reads, 24 writes");
+        assert_eq!(
+            of("table"),
+            [
+                "32 MiB,1.20 s,1.10 s,1.40 s,1.20,predicted,1 032",
+                "24 MiB,2.80 s,-,-,2.80,measured, by our pager,9 100",
+                "24 MiB,2.00 s,1.70 s,2.60 s,2.00,predicted,1 024",
+            ]
+            .join("; ")
+        );
         assert_eq!(of("copy"), "2");
     }
 }
@@ -212,5 +238,60 @@ fn the_page_says_the_same_without_a_script() {
     // ranges.
     assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1 + 2 * 4, "{figure}");
     assert!(figure.contains("below 24 MiB: thrashes") && figure.contains("advised: 32 MiB, 1.20 s"), "{figure}");
-    assert!(text.contains("<summary><h2>All sizes</h2></summary>"));
+    assert!(text.contains("<div id=\"sizes\">"));
+}
+
+/// What a reader sees: the page without its scripts, styles and tags.
+fn visible(page: &str) -> String {
+    let mut text = page.to_string();
+    for (start, end) in [("<script", "</script>"), ("<style", "</style>"), ("<", ">")] {
+        let parts: Vec<&str> = text.split(start).collect();
+        let after = parts[1..].iter().filter_map(|part| part.split_once(end)).map(|(_, rest)| rest);
+        text = [parts[0]].into_iter().chain(after).collect();
+    }
+    text
+}
+
+#[test]
+fn the_page_s_text_names_axes_owners_and_times() {
+    let (_folder, page) = report(1.0);
+    let text = visible(&page);
+    for (has, what) in [
+        ("run time, s", "the y axis of the picture"),
+        ("limit of RAM, MiB; below 24 MiB: thrashes", "its x axis"),
+        (
+            "Upwards: memory by its owner. To the right: its touches in order, as recorded in 5.02 s; the \
+          program alone takes 1.00 s.",
+            "both axes of the map, and the recording's time",
+        ),
+        ("touched: 0", "the axis of the working set"),
+        ("Who owns the memory", "the owners"),
+        ("libz.so.1", "names of memory"),
+        ("coldframe doctor --calibrate", "code without its backticks"),
+    ] {
+        assert!(text.contains(has), "{what}: {has}\n{text}");
+    }
+    assert!(!text.contains('`') && !text.contains("0x"), "{text}");
+    let numbers = page.split("class=\"plot\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let numbers: Value = serde_json::from_str(numbers).unwrap();
+    assert_eq!([&numbers["x"], &numbers["y"]], ["limit of RAM", "run time"]);
+}
+
+#[test]
+fn measured_and_predicted_are_one_table_sorted_by_limit() {
+    let (_folder, page) = report(1.0);
+    let tables: Vec<&str> = page.split("<table>").skip(1).filter(|table| table.contains("<th>limit</th>")).collect();
+    let [table] = tables[..] else { panic!("{} tables", tables.len()) };
+    let table = table.split("</table>").next().unwrap();
+    let column = |name: &str| -> Vec<&str> {
+        let start = format!("<td data-of=\"{name}\">");
+        let cells = table.split(&start).skip(1);
+        cells.map(|cell| cell.split('<').next().unwrap()).collect()
+    };
+    let limits: Vec<u64> =
+        column("limit").iter().map(|limit| limit.trim_end_matches(" MiB").parse().unwrap()).collect();
+    assert_eq!(limits, [64, 48, 32, 24, 24, 16, 8]);
+    let measured = "measured, by our pager";
+    let how = [&["predicted"; 3][..], &[measured], &["predicted"; 3]].concat();
+    assert_eq!(column("how"), how);
 }

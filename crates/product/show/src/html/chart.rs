@@ -48,6 +48,8 @@ pub struct Chart<'a> {
     pub title: &'a str,
     /// Below the x axis.
     pub x: &'a str,
+    /// The name of the y axis.
+    pub y: &'a str,
     /// Of the y axis.
     pub unit: Unit,
     /// Curves.
@@ -93,13 +95,14 @@ impl Chart<'_> {
             return String::new();
         }
         format!(
-            "<figure tabindex=\"0\" aria-label=\"{title}, by {x}\"><h3>{title}</h3>{}\
+            "<figure tabindex=\"0\" aria-label=\"{title}: {y} by {x}\"><h3>{title}</h3>{}\
              <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" \
              aria-live=\"polite\"></p></figure>",
             self.plot().svg(),
             self.numbers().to_string().replace("</", "<\\/"),
             title = escape(self.title),
             x = escape(self.x),
+            y = escape(self.y),
         )
     }
 
@@ -122,7 +125,11 @@ impl Chart<'_> {
             self.advised.iter().map(|(x, y, text)| Series { name: text.clone(), points: vec![(mib(*x), *y)] });
         series.extend(advised);
         let zone = self.zone.map_or(String::new(), |(ram, why)| format!("; below {}: {why}", human_size(ram as u64)));
-        let (title, x, y) = (String::new(), format!("{}, MiB{zone}", self.x), self.unit.sign().into());
+        let (title, x, y) = (
+            String::new(),
+            format!("{}, MiB{zone}", self.x),
+            [self.y, self.unit.sign()].join(", ").trim_end_matches(", ").into(),
+        );
         Plot { title, x, y, series, log_x: true, log_y: self.log_y }
     }
 
@@ -140,7 +147,7 @@ impl Chart<'_> {
             json!({ "name": line.name, "colour": colour, "mark": mark, "dash": dash(i, line), "points": points })
         };
         let lines: Vec<Value> = self.lines.iter().enumerate().map(line).collect();
-        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone,
+        json!({ "x": self.x, "y": self.y, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone,
             "advised": self.advised, "lines": lines })
     }
 }
@@ -168,9 +175,10 @@ fn legend(lines: &[Line]) -> String {
     let entry = |(i, line): (usize, &Line)| {
         let colour = COLOURS[i % COLOURS.len()];
         let mark = if line.mark == Mark::Bound || i >= COLOURS.len() { "dashed" } else { "solid" };
+        let tone = format!("color-mix(in srgb,{colour} var(--strong),#fff)");
         let style = match line.mark {
-            Mark::Dots => format!("width:.7rem;height:.7rem;border-radius:50%;background:{colour}"),
-            _ => format!("border-top:3px {mark} {colour}"),
+            Mark::Dots => format!("width:.7rem;height:.7rem;border-radius:50%;background:{tone}"),
+            _ => format!("border-top:3px {mark} {tone}"),
         };
         format!(
             "<button type=\"button\" data-line=\"{i}\" aria-pressed=\"true\"><i style=\"{style}\"></i>{}</button>",
@@ -213,7 +221,7 @@ mod tests {
     }
 
     fn chart(lines: Vec<Line>, log_y: bool) -> Chart<'static> {
-        Chart { title: "Time", x: "RAM", unit: Unit::Seconds, lines, log_y, zone: None, advised: None }
+        Chart { title: "Time", x: "RAM", y: "run time", unit: Unit::Seconds, lines, log_y, zone: None, advised: None }
     }
 
     #[test]

@@ -15,9 +15,19 @@ pub fn answer(answer: &LimitAnswer) -> String {
     let origin = format!("{}; {}; coldframe {}", answer.command, answer.origin, answer.version);
     let lines = |enough| format!("<pre class=\"copy\">{}</pre>", limits(enough, enough));
     let paste = answer.limit.recommended_bytes.map(lines).unwrap_or_default();
-    let row = |runs: &Runs| (String::new(), cells(answer, runs).to_vec());
-    let rows: Vec<Row> = answer.runs.iter().map(row).collect();
-    head + &note(&origin) + &charts(&[chart(answer)]) + &note(&counted(answer)) + &paste + &table(&HEADS, &rows)
+    let row = |runs: &&Runs| {
+        let [limit, swap, time, times, remark] = cells(answer, runs);
+        let warm = runs.is_limit() && runs.cold != answer.plain().cold;
+        let remark = if warm && remark.is_empty() { "its files in RAM already".into() } else { remark };
+        (String::new(), vec![limit, swap, time, times, "measured".into(), remark])
+    };
+    // The program without a limit, then the largest limit first.
+    let mut runs: Vec<&Runs> = answer.runs.iter().collect();
+    runs.sort_by_key(|runs| std::cmp::Reverse(runs.ram_bytes.unwrap_or(u64::MAX)));
+    let rows: Vec<Row> = runs.iter().map(row).collect();
+    let [limit, swap, time, times, _] = HEADS;
+    let heads = [limit, swap, time, times, "how", "remark"];
+    head + &note(&origin) + &charts(&[chart(answer)]) + &note(&counted(answer)) + &paste + &table(&heads, &rows)
 }
 
 fn chart(answer: &LimitAnswer) -> Chart<'static> {
@@ -43,6 +53,7 @@ fn chart(answer: &LimitAnswer) -> Chart<'static> {
     Chart {
         title: "Run time by limit, measured on this machine",
         x: "limit of the memory group",
+        y: "run time",
         unit: Unit::Seconds,
         log_y: Chart::wide(&lines),
         lines,

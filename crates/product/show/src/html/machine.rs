@@ -3,11 +3,11 @@
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
-use crate::html::words::{count, folded, list, note, table, Row, Unit};
+use crate::html::words::{count, list, note, table, Row, Unit};
 use crate::machine_answer::files::files;
 use crate::machine_answer::memory_use::{memory_use, who};
 use crate::machine_answer::paste::Paste;
-use crate::machine_answer::sizes::range;
+use crate::machine_answer::sizes::{range, shown};
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
 
@@ -26,7 +26,7 @@ pub fn answer(answer: &Answer) -> String {
     };
     let notes: String =
         memory_use(answer).and_then(who).into_iter().chain(files(answer)).map(|line| note(&line)).collect();
-    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &notes + "<div id=\"measured\"></div>"
+    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &notes + &sizes(answer)
 }
 
 /// Who uses memory, as a recording shows it. What it predicts is measured beside it.
@@ -54,11 +54,66 @@ pub fn sure(answer: &Answer) -> String {
     list(answer.how_sure.iter().chain(&answer.notes))
 }
 
-/// Every size, folded.
-pub fn sizes(answer: &Answer) -> String {
-    let rows: Vec<Row> = answer.curve.iter().map(|size| (String::new(), cells(size))).collect();
-    let heads = ["limit", "run time", "from", "to", "pages from disk", "pages written", "first touches"];
-    folded("All sizes", &table(&heads, &rows))
+/// Sizes that are shown at once; the others when the reader asks for them.
+const SHOWN: usize = 9;
+
+/// Every size in one table, the largest first: measured and predicted.
+fn sizes(answer: &Answer) -> String {
+    let mut sizes: Vec<(u64, bool, Vec<String>)> =
+        answer.curve.iter().map(|size| predicted_row(answer, size)).collect();
+    sizes.extend(answer.runs.iter().filter_map(|runs| measured_row(answer, runs)));
+    // Of one size, what was measured comes first.
+    sizes.sort_by_key(|(ram, measured, _)| (std::cmp::Reverse(*ram), !measured));
+    let few: Vec<u64> = shown(answer, SHOWN).iter().map(|known| known.ram_bytes).collect();
+    let row = |(ram, measured, cells): &(u64, bool, Vec<String>)| {
+        let attributes = match *measured || few.contains(ram) {
+            true => String::new(),
+            false => " class=\"more\"".into(),
+        };
+        (attributes, cells.clone())
+    };
+    let rows: Vec<Row> = sizes.iter().map(row).collect();
+    let heads = ["limit", "run time", "from", "to", "times", "how", "pages from disk"];
+    let all = match rows.iter().any(|(attributes, _)| !attributes.is_empty()) {
+        true => format!("<label><input type=\"checkbox\" id=\"all\"> all {} rows</label>", rows.len()),
+        false => String::new(),
+    };
+    format!("<div id=\"sizes\">{all}{}</div>", table(&heads, &rows))
+}
+
+fn times(answer: &Answer, seconds: f64) -> String {
+    format!("{:.2}", seconds / answer.program_seconds.max(1e-9))
+}
+
+fn predicted_row(answer: &Answer, size: &Size) -> (u64, bool, Vec<String>) {
+    let cells = vec![
+        human_size(size.ram_bytes),
+        human_seconds(size.seconds),
+        human_seconds(size.seconds_low),
+        size.seconds_high.map_or("not known".into(), human_seconds),
+        times(answer, size.seconds),
+        "predicted".into(),
+        count(size.device_reads),
+    ];
+    (size.ram_bytes, false, cells)
+}
+
+/// `None`: the program alone, or a run that failed.
+fn measured_row(answer: &Answer, runs: &Runs) -> Option<(u64, bool, Vec<String>)> {
+    let ram = runs.ram_bytes.filter(|_| runs.failed.is_none())?;
+    let more = if runs.more { "over " } else { "" };
+    let range = runs.range();
+    let by = if runs.by == By::Kernel { "measured, by the kernel" } else { "measured, by our pager" };
+    let cells = vec![
+        human_size(ram),
+        format!("{more}{}", human_seconds(runs.seconds)),
+        range.map_or("-".into(), |(low, _)| human_seconds(low)),
+        range.map_or("-".into(), |(_, high)| human_seconds(high)),
+        times(answer, runs.seconds),
+        by.into(),
+        count(Some(runs.page_reads)),
+    ];
+    Some((ram, true, cells))
 }
 
 fn headline(answer: &Answer) -> String {
@@ -126,7 +181,8 @@ fn chart(answer: &Answer) -> Chart<'static> {
     let advised = answer.ram_bytes.and_then(|ram| answer.known(ram));
     Chart {
         title: "Run time by RAM on this machine",
-        x: "limit",
+        x: "limit of RAM",
+        y: "run time",
         unit: Unit::Seconds,
         log_y: Chart::wide(&lines),
         lines,
@@ -154,16 +210,4 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
     let label = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
     let span = size.seconds_high.map(|high| (size.seconds_low.max(0.0), high));
     Point { x: size.ram_bytes as f64, y: size.seconds, span, path: String::new(), label }
-}
-
-fn cells(size: &Size) -> Vec<String> {
-    vec![
-        human_size(size.ram_bytes),
-        human_seconds(size.seconds),
-        human_seconds(size.seconds_low),
-        size.seconds_high.map_or("not known".into(), human_seconds),
-        count(size.device_reads),
-        count(size.dirty_evictions),
-        count(size.zero_fills),
-    ]
 }

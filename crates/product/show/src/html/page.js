@@ -1,23 +1,6 @@
-// What was measured beside what was predicted. The map of touched memory: the line below it says what is under the pointer, or in
+// The map of touched memory: the line below it says what is under the pointer, or in
 // the part that a drag has marked. And a button at each command that copies it.
 "use strict";
-const answer = JSON.parse(document.getElementById("data").textContent).here, runs = (answer?.runs ?? []).filter((run) => run.ram_bytes && !run.failed).sort((a, b) => b.ram_bytes - a.ram_bytes);
-if (runs.length) {
-  const table = document.getElementById("measured").appendChild(document.createElement("table"));
-  const row = (tag, cells) => {
-    const row = table.appendChild(document.createElement("tr"));
-    cells.forEach((cell, i) => { const one = row.appendChild(document.createElement(tag)); one.textContent = cell; if (tag === "td") one.dataset.of = heads[i]; });
-  };
-  const heads = ["--ram", "paged by", "measured", "runs", "predicted for our pager"];
-  row("th", heads);
-  for (const { ram_bytes, by, seconds: time, more, runs: all } of runs) {
-    const near = answer.curve.filter((size) => Math.abs(size.ram_bytes - ram_bytes) < ram_bytes / 32);
-    near.sort((a, b) => Math.abs(a.ram_bytes - ram_bytes) - Math.abs(b.ram_bytes - ram_bytes));
-    const range = all.length < 2 ? "one" : `${all.length}: ${seconds(Math.min(...all))} to ${seconds(Math.max(...all))}`;
-    const high = near[0]?.seconds_high, span = high ? `${seconds(near[0].seconds)} (${seconds(near[0].seconds_low)} to ${seconds(high)})` : "not known";
-    row("td", [bytes(ram_bytes), by === "kernel" ? "the kernel" : "our pager", (more ? "over " : "") + seconds(time), range, span]);
-  }
-}
 for (const box of document.querySelectorAll(".heat")) {
   const cells = JSON.parse(box.querySelector("script.cells").textContent), map = box.querySelector("svg.map");
   const mark = map.querySelector(".marked"), line = box.nextElementSibling, first = line.textContent;
@@ -25,15 +8,18 @@ for (const box of document.querySelectorAll(".heat")) {
     const at = map.getBoundingClientRect(), within = (part, all) => Math.min(Math.max(Math.floor(part * all), 0), all - 1);
     return [within((event.clientX - at.left) / at.width, cells.columns), within(1 - (event.clientY - at.top) / at.height, cells.rows)];
   };
-  const time = (column) => cells.seconds === null ? three(100 * column / cells.columns) + " %" : seconds(cells.seconds * column / cells.columns);
-  const hex = (row) => row < cells.rows ? "0x" + cells.addresses[row].toString(16) : "the end";
+  const time = (column) => cells.seconds === null ? three(100 * column / cells.columns) + " % of the touches" : seconds(cells.seconds * column / cells.columns);
+  const owners = (low, high) => [...new Set(cells.names.slice(low, high + 1))].join(", ");
   const text = ([left, low], [right, high]) => {
     let [reads, writes] = [0, 0];
     for (let row = low; row <= high; row++) for (let column = left; column <= right; column++) {
-      reads += cells.reads[row * cells.columns + column];
+      const cell = cells.reads[row * cells.columns + column];
+      if (cells.bits && column > left) continue;
+      reads += cells.bits ? Math.max(...cells.reads.slice(row * cells.columns + left, row * cells.columns + right + 1)) : cell;
       writes += cells.writes[row * cells.columns + column];
     }
-    return `${time(left)} to ${time(right + 1)}, from ${hex(low)} to ${hex(high + 1)}: ${reads} reads, ${writes} writes`;
+    const what = cells.bits ? `${bytes(reads)} referenced` : `${reads} reads, ${writes} writes`;
+    return `${time(left).replace(" of the touches", "")} to ${time(right + 1)}, ${owners(low, high)}: ${what}`;
   };
   let start = null, marked = false;
   const part = (a, b) => [[Math.min(a[0], b[0]), Math.min(a[1], b[1])], [Math.max(a[0], b[0]), Math.max(a[1], b[1])]];

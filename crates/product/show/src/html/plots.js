@@ -7,6 +7,9 @@ const three = (v) => String(+v.toPrecision(3));
 const units = (v, of) => { const [by, unit] = of.find(([by]) => v >= by) ?? of[of.length - 1]; return three(v / by) + " " + unit; };
 const bytes = (v) => units(v, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 const seconds = (v) => v === 0 ? "0" : units(v, [[3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
+// On dark paper a colour is lighter, as in the legend.
+const strong = () => parseInt(css("strong")) / 100;
+const tone = (colour) => "#" + [1, 3, 5].map((i) => Math.round(parseInt(colour.slice(i, i + 2), 16) * strong() + 255 * (1 - strong())).toString(16).padStart(2, "0")).join("");
 const shown = { s: seconds, "": three };
 
 // Every second, third, ... so that they are few enough.
@@ -29,6 +32,19 @@ function tens(unit, low, high) {
   const [minutes, hours] = [60, 3600].map((by) => all.filter((v) => v >= 1).map((v) => v * by));
   return [...all.filter((v) => v < 60), ...minutes.filter((v) => v < 1800), ...hours].filter((v) => v >= low && v <= high);
 }
+// The ticks whose texts do not touch: each has the room that its text needs, around its place in pixels.
+function apart(values, place, room) {
+  let end = -Infinity;
+  return values.filter((v) => {
+    const half = room(v) / 2, at = place(v);
+    if (at - half < end) return false;
+    end = at + half;
+    return true;
+  });
+}
+// A character of the ticks is at most so wide, and their lines so high, with the space between two of them.
+const CHARACTER = 7, GAP = 8, LINE = 16;
+const along = (log, min, max, length) => (v) => length * (log ? Math.log(v / min) / Math.log(max / min) : (v - min) / (max - min));
 // Few ticks of a logarithmic axis, and the steps of a linear one.
 const logarithmic = (unit, low, high, most) => thinned(tens(unit, low, high), most);
 const steps = (unit) => tens(unit, 1e-9, 1e9);
@@ -39,6 +55,7 @@ function columns(spec) {
   const at = (points, of) => { const map = new Map(points.map((p) => [p[0], of(p)])); return xs.map((x) => map.get(x)); };
   const series = [{}], data = [xs], bands = [];
   spec.lines.forEach((line, i) => {
+    line.colour = tone(line.colour);
     const dots = line.mark === "dots", dash = line.dash === "none" ? [] : line.dash.split(" ").map(Number);
     series.push({ label: line.name, stroke: line.colour, width: 2, dash, spanGaps: true, line: i,
       points: { show: true, size: dots ? 11 : 6, fill: line.colour }, ...(dots ? { paths: () => null } : {}) });
@@ -100,9 +117,9 @@ function options(figure, spec, made, width) {
   const range = spec.log ? [low / 1.25, high * (high / low) ** 0.15] : [0, high * 1.2];
   const room = (u) => Math.max(2, Math.floor(u.bbox.width / devicePixelRatio / 72));
   const axes = [{ ...axis, label: spec.x, labelSize: 24, labelFont: axis.font, size: 30, filter: (u, all) => all,
-    splits: (u, i, min, max) => sizes(min, max, room(u)), values: (u, all) => all.map(bytes) },
-  { ...axis, size: 68, filter: (u, all) => all, values: (u, all) => all.map(show),
-    ...(spec.log ? { splits: (u, i, min, max) => logarithmic(spec.unit, min, max, 9) } : { incrs: steps(spec.unit) }) }];
+    splits: (u, i, min, max) => apart(sizes(min, max, room(u)), along(true, min, max, u.bbox.width / devicePixelRatio), (v) => bytes(v).length * CHARACTER + GAP), values: (u, all) => all.map(bytes) },
+  { ...axis, label: spec.y, labelSize: 20, labelFont: axis.font, size: 62, filter: (u, all) => all, values: (u, all) => all.map(show),
+    ...(spec.log ? { splits: (u, i, min, max) => apart(logarithmic(spec.unit, min, max, 9), along(true, min, max, u.bbox.height / devicePixelRatio), () => LINE) } : { incrs: steps(spec.unit) }) }];
   const ends = [made.xs[0], made.xs[made.xs.length - 1]], wide = Math.max(1.02, (ends[1] / ends[0]) ** 0.04);
   return { width, height: Math.round(Math.min(420, Math.max(260, width * 0.5))), axes, bands: made.bands, series: made.series,
     legend: { show: false }, cursor: { drag: { x: false, y: false }, y: false },

@@ -15,9 +15,22 @@ pub fn folded(title: &str, body: &str) -> String {
     format!("<details><summary><h2>{}</h2></summary>{body}</details>\n", escape(title))
 }
 
+/// A sentence of an answer: what stands between backticks is code.
+pub fn prose(text: &str) -> String {
+    let parts: Vec<String> = text.split('`').map(escape).collect();
+    match parts.len() % 2 {
+        0 => parts.concat(),
+        _ => parts
+            .iter()
+            .enumerate()
+            .map(|(i, part)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() })
+            .collect(),
+    }
+}
+
 /// Sentences as a list; empty without any.
 pub fn list<'a>(sentences: impl Iterator<Item = &'a String>) -> String {
-    let items: String = sentences.map(|line| format!("<li>{}</li>", escape(line))).collect();
+    let items: String = sentences.map(|line| format!("<li>{}</li>", prose(line))).collect();
     if items.is_empty() {
         items
     } else {
@@ -77,7 +90,7 @@ pub fn figure(value: f64) -> String {
 
 /// A small line below a heading.
 pub fn note(text: &str) -> String {
-    format!("<p class=\"soft\">{}</p>", escape(text))
+    format!("<p class=\"soft\">{}</p>", prose(text))
 }
 
 /// Text; where there is none, a dash.

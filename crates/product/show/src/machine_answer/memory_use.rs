@@ -36,7 +36,9 @@ fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
 
 /// The mappings that fault most, and who made them.
 pub(crate) fn who(memory_use: &MemoryUse) -> Option<String> {
-    let mut mappings = memory_use.who.iter().enumerate().map(|(i, mapping)| {
+    // What would be 0 % says nothing.
+    let named = memory_use.who.iter().enumerate().filter(|(i, mapping)| *i == 0 || mapping.faults_percent >= 0.5);
+    let mut mappings = named.map(|(i, mapping)| {
         let relation = if i == 0 { "of its faults are in a mapping of" } else { "in" };
         let by = mapping.by.as_ref().map_or(String::new(), |by| format!(" made by {by}"));
         format!("{:.0} % {relation} {}{by}", mapping.faults_percent, human_size(mapping.bytes))

@@ -7,7 +7,7 @@ use crate::text::width;
 
 /// The sizes to show, the most important first: what it needs, the advised one, the given one, the largest one that was
 /// run in less, a half, a quarter, the one above which it does not thrash, the others that were run, the least.
-pub(super) fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
+pub(crate) fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
     let predicted = answer.curve.iter().filter(|point| point.seconds_high.is_some()).map(|point| point.ram_bytes);
     let measured = answer.runs.iter().filter(|run| run.failed.is_none()).filter_map(|run| run.ram_bytes);
     let unpaged = answer.ram_bytes.filter(|_| answer.by == Some(By::Plain));

@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 46_920), ("lab", 20_000, 21_590)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_260), ("lab", 20_000, 21_620)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {

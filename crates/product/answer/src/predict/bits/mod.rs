@@ -31,4 +31,5 @@ pub mod look;
 pub mod page_sample;
 pub(crate) mod program;
 pub(crate) mod reader;
+pub mod touched;
 pub(crate) mod watcher;

@@ -11,6 +11,7 @@ use crate::predict::bits::family::Family;
 use crate::predict::bits::look::Stretch;
 use crate::predict::bits::page_sample::{Algorithms, PageSample};
 use crate::predict::bits::reader::Reader;
+use crate::predict::bits::touched::TouchLog;
 use crate::predict::bits::watcher::{Count, Observer, Pace, Private, Scope, Watcher, GROWTH};
 
 /// What watching may cost a process that ran before, and one that was started for it: a recorder takes as long.
@@ -63,6 +64,8 @@ pub(crate) struct Bits {
     pub processes: usize,
     /// Threads of the process with the most.
     pub threads: usize,
+    /// Which memory was referenced when.
+    pub touched: TouchLog,
 }
 
 /// A process and its descendants that are being watched.
@@ -116,6 +119,7 @@ impl ProgramWatch {
                     sample.take(&watcher.heaps, SAMPLED, Algorithms::Lz4, &mut random, page);
                 }
             }
+            notes.bits.touched.next(watcher.reader.clock().as_secs_f64());
             if notes.ended {
                 break;
             }
@@ -185,7 +189,12 @@ impl Observer<Family> for ProgramNotes<'_> {
         !self.ended
     }
 
-    fn process(&mut self, _: &Family, _: u32, mappings: &[Mapping], _: Private) {
+    fn begin(&mut self) {
+        self.bits.touched.begin();
+    }
+
+    fn process(&mut self, family: &Family, process: u32, mappings: &[Mapping], _: Private) {
+        self.bits.touched.process(process, mappings, family.clock().as_secs_f64());
         self.rest.add(mappings, &[]);
     }
 
