@@ -3,6 +3,7 @@
 use coldframe_answer::service::history::Suggested;
 use coldframe_answer::service::hold::HoldReason;
 use coldframe_answer::service::holding::{Change, Standing};
+use coldframe_answer::service::squeeze::Squeezed;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;
@@ -21,6 +22,19 @@ fn why(why: HoldReason) -> &'static str {
         HoldReason::Stopped => "stopped",
         HoldReason::Gone => "its last process has ended",
     }
+}
+
+/// What a hold would do.
+pub(super) fn would(squeezed: &Squeezed, latency: Option<f64>) -> String {
+    let (watch, stall) = (human_seconds(squeezed.watch_seconds), squeezed.max_stall_percent);
+    let latency = latency.map_or(String::new(), |within| {
+        format!(", when it gives no answer, or when its latency grows by more than {within} %")
+    });
+    format!(
+        "The limit would go down by at most a sixteenth after each calm {watch}, until Ctrl-C, and back to the old \
+         limit at once when some process waits for memory for more than {stall} % of {watch}, or when what was taken \
+         comes back{latency}. What failed is tried again after a pause. Nothing was changed; --yes does it."
+    )
 }
 
 /// A change in a line.
