@@ -198,4 +198,42 @@ mod tests {
         assert!(["oomd", "earlyoom", "lmkd", "kubelet"].iter().all(|name| all.contains(name)), "{all}");
         assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
     }
+
+    #[test]
+    fn a_settings_line_is_one_setting_and_a_command_is_whole() {
+        let work = OrdinaryWork {
+            ram_bytes: 1 << 30,
+            needed_bytes: Some(900 << 20),
+            swap_bytes: 1 << 29,
+            swap_fill: 0.8,
+            waits: Some(0.02),
+            sleepers: vec!["a@b.service".into()],
+        };
+        let (mut files, mut commands) = (Vec::new(), Vec::new());
+        for one in killers(&work, &[]) {
+            let (settings, shell) = killer(&one);
+            files.extend(settings);
+            commands.extend(shell);
+        }
+        let section = |line: &String| line.starts_with('[') && line.ends_with(']');
+        let setting = |line: &String| line.split_once(['=', ':']).is_some_and(|(key, _)| !key.trim().contains(' '));
+        for file in &files {
+            assert!(file.lines.iter().all(|line| section(line) || setting(line)), "{file:?}");
+            assert_eq!(file.lines.iter().filter(|line| section(line)).count(), usize::from(section(&file.lines[0])));
+        }
+        assert_eq!((files.len(), commands.len()), (4, 3));
+        let whole =
+            |line: &String| shlex::split(line).is_some_and(|words| words[..3] == ["sudo", "systemctl", "set-property"]);
+        assert!(commands.iter().all(whole), "{commands:?}");
+    }
+
+    #[test]
+    fn docker_and_compose_get_no_size_that_docker_refuses_and_no_reservation_above_its_limit() {
+        for (enough, hard) in [(Some(1), 1), (Some(5), 9), (Some(18), 27), (None, 2)] {
+            let all = units(enough, hard);
+            let sizes: Vec<u64> = all[0].lines[0].split([' ', 'm']).filter_map(|word| word.parse().ok()).collect();
+            assert!(sizes.iter().all(|mib| *mib >= DOCKER_LEAST) && sizes.is_sorted_by(|a, b| a >= b), "{all:?}");
+            assert_eq!(all[3].lines[0], format!("MemoryMax={hard}M"));
+        }
+    }
 }
