@@ -1,5 +1,5 @@
 //! Lines to paste: all that an answer prints are made here, so that tests find each, and check it as its reader does
-//! (`cli/tests/it/pasted.rs`).
+//! (`crates/product/cli/tests/quiet_swap/pasted.rs`).
 
 use coldframe_answer::Asker;
 
@@ -71,8 +71,8 @@ impl PasteLine {
     }
 }
 
-/// A command of coldframe's for this reader, quoted, in lines that a shell reads as one. `kernel`: it limits memory by a
-/// group; `swap`: it makes swap. Both need rights, and the program that it starts stays the reader's.
+/// What stands before a command of coldframe's, and before the program that it starts. `kernel`: it limits memory by a
+/// group; `swap`: it makes swap. Both need rights, and the program stays the reader's.
 fn rights(asker: Asker, kernel: bool, swap: bool) -> (&'static str, &'static str) {
     match asker {
         Asker::Root => ("", ""),

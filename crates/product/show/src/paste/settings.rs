@@ -2,6 +2,7 @@
 
 use coldframe_answer::device::{DeviceAnswer, ZramPlan};
 use coldframe_answer::machine::killers::Killer;
+use coldframe_answer::service::history::Suggested;
 
 use super::{PasteLine, PasteReader, BETWEEN};
 use crate::text::{paragraph, wrap};
@@ -69,6 +70,21 @@ pub(crate) fn blocks(enough: u64, peak: u64) -> String {
     let block =
         |unit: &PasteLine| format!("<p>{}</p><pre class=\"copy\">{}</pre>", unit.reader.name(), unit.lines.join("\n"));
     units.iter().map(block).collect()
+}
+
+/// A container's resources in YAML, and a VerticalPodAutoscaler's.
+pub(crate) fn resources(it: &Suggested) -> String {
+    let (requests, limits) = (&it.resources.requests.memory, &it.resources.limits.memory);
+    let mut text = format!("resources:\n  requests: {{memory: {requests}}}\n  limits: {{memory: {limits}}}\n");
+    for container in &it.recommendation.container_recommendations {
+        let bound = |name: &str, memory: &str| format!("    {name}: {{memory: {memory}}}\n");
+        text += "# as a VerticalPodAutoscaler says it\nrecommendation:\n  containerRecommendations:\n";
+        text += &format!("  - containerName: {}\n", container.container_name);
+        text += &bound("lowerBound", &container.lower_bound.memory);
+        text += &bound("target", &container.target.memory);
+        text += &bound("upperBound", &container.upper_bound.memory);
+    }
+    text
 }
 
 /// `MemoryHigh=` of a unit.
