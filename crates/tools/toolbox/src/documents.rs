@@ -139,6 +139,11 @@ fn told(program: &str, strings: &str) -> Vec<String> {
     found
 }
 
+/// Whether only an option is named, whose value is not.
+fn verb_is_option(line: &str) -> bool {
+    line.split(' ').nth(1).is_some_and(|word| word.starts_with('-'))
+}
+
 /// Parses the commands of `program` that the strings of the code tell a reader to type; a verb alone names its help.
 /// Returns their number.
 ///
@@ -148,8 +153,18 @@ pub fn parse_code(program: &str, parse: &dyn Fn(&[String]) -> Result<(), String>
     let mut tried = 0;
     for (file, strings) in sources() {
         for line in told(program, &strings) {
+            // A sentence about the program behind a colon is no command.
+            let verb = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let known = verb.starts_with('-') || parse(&[program.into(), verb, "--help".into()]).is_ok();
+            if !known && !strings.contains(&format!("`{line}")) {
+                continue;
+            }
             // A help names options without the rest of their commands.
-            let named = line.split(' ').count() == 2 || file.display().to_string().contains("cli/src/");
+            let alone = line.split(' ').count() == 2;
+            if alone && verb_is_option(&line) {
+                continue;
+            }
+            let named = alone || file.display().to_string().contains("cli/src/");
             let line = if named && !line.contains(" -- ") { format!("{line} --help") } else { line };
             tried += parse_line(program, &file.display().to_string(), &line, parse);
         }
