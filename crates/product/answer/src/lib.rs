@@ -33,6 +33,7 @@ pub use bench::verdict::Verdict;
 pub use coldframe_recording::plan::Pager;
 pub use error::{AnswerError, ProgramError};
 pub use listener::{Listener, Silent};
+pub use machine::asker::Asker;
 pub use predict::bits::touched::{MemoryOwner, Touched};
 pub use predict::common::{Common, Known, DEVICE};
 pub use predict::curve::{Point, THRASHES};

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use coldframe_toolbox::documents::{markdown_under, parse_documents, parse_examples};
+use coldframe_toolbox::documents::{markdown_under, parse_code, parse_documents, parse_examples, sources};
 
 use crate::moved::MOVED;
 use crate::VERBS;
@@ -85,6 +85,33 @@ fn help_of_every_verb_is_as_it_was_read_last() {
 fn every_command_in_the_documents_is_one_that_the_program_takes() {
     let tried = parse_documents("coldframe", &parse);
     assert!(tried > 30, "only {tried} commands found: are the documents where they were?");
+}
+
+#[test]
+fn every_command_that_an_answer_or_a_remedy_names_is_one_that_the_program_takes() {
+    let tried = parse_code("coldframe", &parse);
+    assert!(tried > 15, "only {tried} commands found: are the sources where they were?");
+}
+
+#[test]
+fn lines_to_paste_are_made_in_one_place() {
+    let marks = [
+        "MemoryHigh=",
+        "MemoryMax=",
+        "mem_limit:",
+        "{memory: ",
+        "xdg-open {",
+        "coldframe run {",
+        "coldframe squeeze -",
+    ];
+    for (file, strings) in sources() {
+        let names = file.display().to_string();
+        // Help and the settings of the kubelet, which `paste/settings.rs` prints.
+        let others = ["show/src/paste/", "cli/src/", "machine/killers.rs"];
+        let mark = marks.iter().find(|mark| strings.contains(*mark));
+        let found = mark.filter(|_| !others.iter().any(|other| names.contains(other)));
+        assert_eq!(found, None, "{names}: make this line in show/src/paste, where tests paste it");
+    }
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Verb<Failure> for Args {
             return self.hold(order, quiet);
         }
         let done = squeeze(&order, &Terminal::new(quiet), squeezed::step)?;
+        if self.hold {
+            let latency = (self.check.is_some() || self.latency_file.is_some()).then_some(self.within);
+            self.form.print(&done, || squeezed::would_hold(&done, latency))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         self.form.print(&done, || squeezed::words(&done))?;
         squeezed::exported(&done).write(&exports, &Page::default())?;
         Ok(ExitCode::from(match (done.restored, self.yes && done.advised_bytes.is_none()) {

@@ -44,6 +44,6 @@ pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parking::parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use squeeze::hold::{Hold, PageTimes, Reading};
-pub use squeeze::{End, Squeeze, Step, PART};
+pub use squeeze::{lowered, End, Squeeze, Step, PART};
 pub use swap::devices::PRIORITY_RUN;
 pub use swap::{Pool, SwapKind, SwapSpace, Swaps};

@@ -147,9 +147,13 @@ impl Parking {
                 format!("{name} is kept by another build of coldframe ({})", self.build),
                 &format!("use that one, or kill {}: then it runs, and its list is gone", std::process::id()),
             ),
-            "park" if parked.is_parked() => lacks(format!("{name} is parked already"), "coldframe resume lets it run"),
+            "park" if parked.is_parked() => {
+                lacks(format!("{name} is parked already"), &format!("`coldframe resume {name}` lets it run"))
+            }
             "park" => parked.park(guard, asking.parse().unwrap_or(0)),
-            _ if !parked.is_held() => lacks(format!("{name} runs already"), "coldframe park stops it"),
+            _ if !parked.is_held() => {
+                lacks(format!("{name} runs already"), &format!("`coldframe park {name}` stops it"))
+            }
             "soon" => {
                 parked.prefetch(move |state| answer(&mut stream, Ok(state)));
                 return true;

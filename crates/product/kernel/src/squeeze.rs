@@ -64,6 +64,11 @@ pub enum End {
     Stopped,
 }
 
+/// The limit after a step.
+pub fn lowered(limit: u64) -> u64 {
+    (limit - limit / PART) / PAGE * PAGE
+}
+
 /// A group that can be squeezed.
 #[derive(Debug)]
 pub struct Squeeze {
@@ -207,7 +212,7 @@ impl Squeeze {
     /// Why it cannot be lowered.
     pub fn lower(&mut self) -> Result<(), End> {
         let base = if self.lowered { self.limit } else { in_ram(&self.group) };
-        let limit = (base - base / PART) / 4096 * 4096;
+        let limit = lowered(base);
         if limit < self.unreclaimable {
             return Err(End::Least);
         }

@@ -268,6 +268,25 @@ pub fn human_count(n: u64) -> String {
     out
 }
 
+/// So many things: `1 page`, `2 pages`, `12 000 processes`.
+pub fn things(n: u64, one: &str) -> String {
+    let ending = match n {
+        1 => "",
+        _ if one.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {one}{ending}", human_count(n))
+}
+
+/// How often: `once`, `2 times`.
+pub fn how_often(n: u64) -> String {
+    if n == 1 {
+        "once".into()
+    } else {
+        things(n, "time")
+    }
+}
+
 /// A size with two or three digits: `84 MiB`, `13.7 MiB`, `640 KiB`.
 pub fn human_size(bytes: u64) -> String {
     let (value, unit) = match bytes {
@@ -307,6 +326,15 @@ pub(crate) mod time_as_text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(
+            [things(1, "page"), things(1000, "page"), things(2, "process")],
+            ["1 page", "1 000 pages", "2 processes"]
+        );
+        assert_eq!([0, 1, 2].map(how_often), ["0 times", "once", "2 times"]);
+    }
 
     #[test]
     fn times_have_three_digits_and_where_they_add_up_two_decimals() {

@@ -2,10 +2,11 @@
 //! has unused memory, and at the end the lines to paste and the sentence again.
 
 use coldframe_answer::device::trial::Counted;
-use coldframe_answer::device::{Advice, DeviceAnswer, Life, RamSize, RamVerdict, Swap, ZramPlan, ZramTrial, DAY};
-use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
+use coldframe_answer::device::{Advice, DeviceAnswer, Life, RamSize, RamVerdict, Swap, ZramTrial, DAY};
+use coldframe_sheet::quantity::{human_count, human_seconds, human_size, things};
 
-use crate::limits::{mib, thresholds};
+use crate::paste::park;
+use crate::paste::settings::{memory_high, thresholds, zram_lines};
 use crate::table::styled;
 use crate::text::paragraph;
 
@@ -31,7 +32,7 @@ pub fn words(device: &DeviceAnswer, all_killers: bool, more: usize) -> String {
         ("other systems' defaults", default_swaps(device)),
         ("owners", owners(device)),
         ("notes", notes),
-        ("", lines(device)),
+        ("", zram_lines(device)),
         ("swappiness", swappiness(device)),
         ("", thresholds(&device.killers, all_killers)),
         ("", paragraph(&format!("In short: {sentence}"), 0)),
@@ -102,8 +103,9 @@ fn watched(device: &DeviceAnswer) -> String {
     let time = human_seconds(seen.seconds);
     paragraph(
         &format!(
-            "Watched for {time}: {} processes, {} looks at their page tables, {watch_share:.1} % of a processor.",
-            seen.processes, seen.reads
+            "Watched for {time}: {}, {} at their page tables, {watch_share:.1} % of a processor.",
+            things(seen.processes as u64, "process"),
+            things(seen.reads as u64, "look")
         ),
         0,
     )
@@ -133,10 +135,10 @@ fn needed(device: &DeviceAnswer) -> String {
     let pages = &device.seen.pages;
     if let (Some(lz4), Some(zstd)) = (pages.share(&pages.lz4), pages.share(&pages.zstd)) {
         let words = format!(
-            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} pages tried, {:.0} % do not shrink).",
+            "In zram a page takes {:.0} % of its size by zstd, {:.0} % by lz4 ({} tried, {:.0} % do not shrink).",
             100.0 * zstd,
             100.0 * lz4,
-            pages.pages,
+            things(pages.pages, "page"),
             100.0 * pages.lz4.incompressible as f64 / pages.pages as f64,
         );
         text += &paragraph(&words, 0);
@@ -303,12 +305,13 @@ fn years((low, high): Life) -> String {
 
 fn owners(device: &DeviceAnswer) -> String {
     let kept = device.seen.owners.iter().zip(&device.advice).filter(|(owner, _)| owner.cold_bytes >= UNUSED_LEAST);
+    let kept: Vec<_> = kept.take(OWNERS).collect();
     let rows: Vec<_> = kept
-        .take(OWNERS)
+        .iter()
         .map(|(owner, advice)| {
             let advice = match advice {
-                Advice::MemoryHigh(bytes) => format!("MemoryHigh={}M", mib(*bytes).max(1)),
-                Advice::Park(process) => format!("be stopped: coldframe park {process}"),
+                Advice::MemoryHigh(bytes) => memory_high(*bytes),
+                Advice::Park(_) => "be stopped: see below".into(),
                 Advice::Works => "nothing: it works".into(),
                 Advice::Slept => "nothing: it slept".into(),
                 Advice::OneOfMany => "nothing: several of a name".into(),
@@ -325,46 +328,12 @@ fn owners(device: &DeviceAnswer) -> String {
     }
     let time = device.cold.last().map_or(0.0, |(age, _)| *age);
     let unused = format!("unused for {}", human_seconds(time));
-    format!("{}\n", styled(&["who", "could have", "own", &unused], rows, 2))
-}
-
-/// Settings to paste.
-fn lines(device: &DeviceAnswer) -> String {
-    let Some(plan) = device.sizes.first().and_then(|size| size.zram.as_ref()?.plan.as_ref()) else {
-        return String::new();
+    let line = |advice: &Advice| match advice {
+        Advice::Park(process) => park(*process),
+        _ => String::new(),
     };
-    let ZramPlan { disk_bytes, algorithm, limit_bytes, .. } = plan;
-    let (size, limit) = (mib(*disk_bytes), mib(*limit_bytes));
-    let disks = device
-        .seen
-        .swaps
-        .iter()
-        .filter(|(name, ..)| !name.starts_with("/dev/zram"))
-        .map(|(name, ..)| name.as_str())
-        .collect::<Vec<_>>();
-    let heading = match device.sizes[0].flash.out_bytes {
-        0 => "If it is to have a zram all the same, for what was unused for a minute:",
-        _ => "Lines to paste, for this RAM:",
-    };
-    let mut text = format!(
-        "{heading}\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = \
-         {size}\n{pad}compression-algorithm = {algorithm}\n\
-         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} \
-         PRIORITY=100\n  /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
-        device.swappiness,
-        pad = " ".repeat(37),
-    );
-    if !disks.is_empty() {
-        let percent = (100 * limit_bytes).div_ceil(device.seen.memory.total_bytes.max(1)).clamp(1, 50);
-        text += &format!(
-            "  or zswap before {}, in the kernel's line:\n{}zswap.enabled=1 \
-             zswap.compressor={algorithm}\n{}zswap.max_pool_percent={percent}\n",
-            disks.join(", "),
-            " ".repeat(37),
-            " ".repeat(37)
-        );
-    }
-    text
+    let lines: String = kept.iter().map(|(_, advice)| line(advice)).collect();
+    format!("{}\n{lines}", styled(&["who", "could have", "own", &unused], rows, 2))
 }
 
 /// What swappiness is, for who has not met it.
@@ -418,8 +387,9 @@ pub fn trial(trial: &ZramTrial) -> String {
             human_size(trial.own_bytes())
         ),
         false => format!(
-            "Trial: {size} of zram by {}, {before} before and {after} with it; {share}; {killed} processes killed.",
-            plan.algorithm
+            "Trial: {size} of zram by {}, {before} before and {after} with it; {share}; {} killed.",
+            plan.algorithm,
+            things(killed, "process")
         ),
     };
     let table = styled(&["", "before", "with zram"], rows, 1);
@@ -432,7 +402,7 @@ mod tests {
     use std::path::Path;
 
     use coldframe_answer::device::counts::Traffic;
-    use coldframe_answer::device::{read, Owner, Seen};
+    use coldframe_answer::device::{read, Owner, Seen, ZramPlan};
     use coldframe_sheet::sheet;
 
     use super::*;
@@ -567,7 +537,7 @@ mod tests {
         for (one, words) in [
             (owner("rustc", false, 1, Some(0.9)), "nothing: it works"),
             (owner("bash", false, 22, Some(0.0)), "nothing: several of a name"),
-            (owner("editor", false, 1, Some(0.0)), "be stopped: coldframe park 7"),
+            (owner("editor", false, 1, Some(0.0)), "\n  sudo coldframe park 7\n"),
             (owner("cups.service", true, 1, Some(0.0)), "nothing: it slept"),
             (owner("cups.service", true, 1, Some(0.1)), "MemoryHigh=44M"),
             (owner("a-1.scope", true, 1, Some(0.1)), "nothing: no unit file"),

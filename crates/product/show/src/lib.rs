@@ -4,6 +4,7 @@
 //! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`compared`],
 //!   [`squeezed`], [`parked`], [`device`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are
 //!   the other results of `answer`.
+//! - [`paste`] makes every line to paste.
 //! - [`html`] is a page with an answer, and [`export`] an answer as a file of another form.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -16,9 +17,9 @@ pub mod export;
 pub mod group;
 pub mod html;
 pub mod limit_answer;
-mod limits;
 pub mod machine_answer;
 pub mod parked;
+pub mod paste;
 pub mod plot;
 pub mod recording;
 pub mod run;

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use coldframe_answer::bench::limit_answer::ending;
-use coldframe_answer::{By, LimitAnswer, Runs, UNNOTICED};
-use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
+use coldframe_answer::{LimitAnswer, Runs, UNNOTICED};
+use coldframe_sheet::quantity::{how_often, human_seconds, human_size};
 
-use crate::limits::mib;
-use crate::text::{command, paragraph, width};
+use crate::paste::page;
+use crate::paste::run::in_less;
+use crate::paste::settings::{mib, short, units};
+use crate::text::paragraph;
 
 /// Lines of the whole answer.
 const LINES: usize = 16;
@@ -185,7 +187,7 @@ pub fn counted(answer: &LimitAnswer) -> String {
         out += "Other programs had the processors: times are compared by processor time and waits. ";
     }
     let count = answer.run_count;
-    out + &format!("It ran {count} time{}.", if count == 1 { "" } else { "s" })
+    out + &format!("It ran {}.", how_often(count as u64))
 }
 
 /// The part of the peak that the parts that were seen have, if they are named.
@@ -201,34 +203,11 @@ fn paste(answer: &LimitAnswer, report: Option<&Path>) -> String {
     if let (Some(ram), Some(hard)) = (answer.limit.recommended_bytes, answer.limit.paste_bytes) {
         let (enough, hard, margin) = (mib(ram), mib(hard), answer.limit.margin_percent);
         out += &format!("With {margin:.0} % on top, as a hard limit; {enough} MiB are enough:\n");
-        out += &format!("  docker run --memory {hard}m · compose mem_limit: {hard}m\n");
-        out += &format!("  Kubernetes memory: {hard}Mi · systemd MemoryHigh={enough}M MemoryMax={hard}M\n");
+        out += &short(&units(None, hard), Some(enough));
     }
     let paged = answer.others().filter(|runs| runs.setting.is_none());
     if let Some(less) = paged.min_by_key(|runs| runs.ram_bytes) {
-        out += &less_ram(answer, less);
+        out += &in_less(answer, less);
     }
-    out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))
-}
-
-/// How to run it in less than the recommended limit.
-fn less_ram(answer: &LimitAnswer, less: &Runs) -> String {
-    let options = run_options(less);
-    let sudo = if less.by == By::Kernel && less.swap.is_some() && !answer.as_root { "sudo " } else { "" };
-    let line = command(format!("{sudo}coldframe run {options} -- {}", answer.command).split(' '), 0, 2);
-    let fits = line.lines().count() == 1 && line.chars().count() <= width();
-    match fits {
-        true => line + "\n",
-        false => format!("In less, put this before it: {sudo}coldframe run {options} --\n"),
-    }
-}
-
-/// The options of `coldframe run` for runs in this limit.
-pub fn run_options(runs: &Runs) -> String {
-    let ram = ram_size(runs.ram_bytes.unwrap_or(0));
-    match (runs.by, runs.swap.as_deref()) {
-        (By::Kernel, None) => format!("--ram {ram} --by kernel"),
-        (By::Kernel, Some(swap)) => format!("--ram {ram} --swap {swap}"),
-        _ => format!("--ram {ram}"),
-    }
+    out + &page(report)
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use coldframe_answer::Answer;
 
+use crate::paste::page;
+use crate::paste::run::recommended as recommended_run;
+use crate::paste::settings::hard;
 use crate::text::paragraph;
 
 pub(crate) mod files;
 pub(crate) mod memory_use;
 mod need;
-pub(crate) mod paste;
 mod process;
 mod recommendation;
 pub(crate) mod sizes;
@@ -17,7 +19,6 @@ pub(crate) mod sizes;
 use files::files;
 use memory_use::{memory_use, pictures, remarks};
 use need::needs;
-use paste::commands;
 use recommendation::{otherwise, recommended};
 use sizes::{shown, table, thrashes, with_given_ram};
 
@@ -46,6 +47,13 @@ pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
         }
     }
     text + more + &commands
+}
+
+/// The lines to paste: a run with the recommended RAM, or limits where it is not paged, and the page.
+fn commands(answer: &Answer, report: Option<&Path>) -> String {
+    let run = recommended_run(answer);
+    let limits = answer.ram_bytes.filter(|_| run.is_empty()).map_or(String::new(), hard);
+    run + &limits + &page(report)
 }
 
 /// Sentences that can be left out.

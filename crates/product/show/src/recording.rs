@@ -1,7 +1,7 @@
 //! A recording in words.
 
 use coldframe_answer::predict::record::Recording;
-use coldframe_sheet::quantity::human_count;
+use coldframe_sheet::quantity::{human_count, things};
 
 /// What was recorded, how much slower that was, and what is missing.
 pub fn words(recording: &Recording) -> String {
@@ -22,7 +22,7 @@ pub fn words(recording: &Recording) -> String {
             &format!("coldframe: {:.1} times slower than the program alone\n", recording.seconds / native.max(1e-6));
     }
     if recording.processes > 1 {
-        text += &format!("coldframe: {} programs and forked children\n", recording.processes);
+        text += &format!("coldframe: {} and forked children\n", things(recording.processes as u64, "program"));
     }
     if let Some(code) = recording.status.filter(|code| *code != 0) {
         text += &format!("coldframe: the program ended with exit code {code}\n");

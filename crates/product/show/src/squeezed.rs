@@ -1,10 +1,10 @@
 //! What squeezing a group has shown, in words: the curve, why it ended, and the lines to paste.
 
 use coldframe_answer::service::squeeze::{End, Squeezed, Step};
-use coldframe_sheet::quantity::{human_seconds, human_size};
+use coldframe_sheet::quantity::{human_seconds, human_size, things};
 
 use crate::export::{names, Column, Exported};
-use crate::limits::{limits, mib, thresholds};
+use crate::paste::settings::{limits, mib, thresholds};
 use crate::table::styled;
 use crate::text::paragraph;
 
@@ -25,23 +25,36 @@ pub fn step(step: &Step) -> String {
 
 /// All of it.
 pub fn words(squeezed: &Squeezed) -> String {
+    all(squeezed, None)
+}
+
+/// What `--hold` would do. `latency`: by how many percent the service's latency may grow, if it tells one.
+pub fn would_hold(squeezed: &Squeezed, latency: Option<f64>) -> String {
+    all(squeezed, Some(latency))
+}
+
+fn all(squeezed: &Squeezed, held: Option<Option<f64>>) -> String {
     let what = format!(
         "{}: {} of {} ({} in use by {}, besides cached files)",
         squeezed.name,
         squeezed.cgroup.file,
         squeezed.cgroup.folder,
         human_size(squeezed.in_use_bytes),
-        if squeezed.processes == 1 { "one process".into() } else { format!("{} processes", squeezed.processes) },
+        things(squeezed.processes as u64, "process"),
     );
     let Some(end) = squeezed.end else {
         let (watch, stall, (steps, seconds)) =
             (human_seconds(squeezed.watch_seconds), percent(squeezed.max_stall_percent), squeezed.longest());
-        let would = format!(
-            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than \
-             {stall} of the time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes \
-             does it.",
-            human_seconds(seconds)
-        );
+        let would = match held {
+            Some(rule) => held::would(squeezed, rule),
+            None => format!(
+                "The limit would go down by a sixteenth every {watch} until some process waits for memory for more \
+                 than {stall} of the time, or the rest cannot leave: at most {}, {}. Then the old limit comes back. \
+                 Nothing was changed; --yes does it.",
+                things(steps, "step"),
+                human_seconds(seconds)
+            ),
+        };
         return paragraph(&what, 0) + &paragraph(&would, 0) + &waits(squeezed);
     };
     let back = if squeezed.restored { "The old limit is back." } else { "The old limit is NOT back: see above." };
@@ -153,8 +166,8 @@ mod tests {
             others: None,
         };
         let text = words(&squeezed);
-        assert!(text.contains("mem_limit: 220m, mem_reservation: 40m"), "{text}");
-        assert!(text.contains("MemoryMax=220M MemoryHigh=40M"), "{text}");
+        assert!(text.contains("mem_limit: 220m · mem_reservation: 40m"), "{text}");
+        assert!(text.contains("MemoryMax=220M · MemoryHigh=40M"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let earlyoom = Killer {
             name: "earlyoom",
@@ -164,7 +177,15 @@ mod tests {
         };
         let killed = words(&Squeezed { killers: vec![earlyoom], ..squeezed.clone() });
         assert!(killed.contains("EARLYOOM_ARGS=\"-m 7 -s 9\"") && !text.contains("EARLYOOM"), "{killed}");
-        let unknown = words(&Squeezed { peak_bytes: 0, ..squeezed });
+        let unknown = words(&Squeezed { peak_bytes: 0, ..squeezed.clone() });
         assert!(unknown.contains("limits: {memory: 66Mi}"), "{unknown}");
+        let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let dry = Squeezed { end: None, steps: vec![], processes: 1, ..squeezed };
+        let would = flat(words(&dry));
+        assert!(would.contains("by 1 process,") && would.contains("at most 64 steps, 10.7 min. Then"), "{would}");
+        let (would, asked) = (flat(would_hold(&dry, None)), flat(would_hold(&dry, Some(10.0))));
+        assert!(would.contains("after each calm 10.0 s, until Ctrl-C, and back to the old limit at once"), "{would}");
+        assert!(!would.contains("steps") && !would.contains("latency") && would.contains("--yes does it"), "{would}");
+        assert!(asked.contains("latency grows by more than 10 %"), "{asked}");
     }
 }

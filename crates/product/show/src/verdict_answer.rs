@@ -3,7 +3,7 @@
 use coldframe_answer::bench::limit_answer::ending;
 use coldframe_answer::bench::need::GROWTH;
 use coldframe_answer::{Need, Runs, Verdict, NO_SWAP};
-use coldframe_sheet::quantity::{human_seconds, human_size};
+use coldframe_sheet::quantity::{how_often, human_seconds, human_size};
 
 use crate::text::paragraph;
 
@@ -96,7 +96,7 @@ fn since(verdict: &Verdict) -> String {
 
 /// What the verdict rests on.
 fn rests_on(verdict: &Verdict) -> String {
-    let count = format!("It ran {} time{}", verdict.run_count, if verdict.run_count == 1 { "" } else { "s" });
+    let count = format!("It ran {}", how_often(verdict.run_count as u64));
     if let (Some(why), true) = (&verdict.why, verdict.estimated) {
         return format!(
             "Estimated: {why}. {count}. For a measured verdict run it as root, or with `systemd-run --user --scope` \

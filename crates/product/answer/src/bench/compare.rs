@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use coldframe_kernel::{SwapKind, Tree};
-use coldframe_sheet::quantity::{self, ram_size};
+use coldframe_sheet::quantity::{self, ram_size, things};
 
 use super::compared::{fastest, Compared, Contender, SizeRuns};
 use super::log::RunLog;
@@ -150,7 +150,7 @@ impl Plan for InTurn<'_> {
         let done = runs.entries().len();
         if done == 1 {
             let seconds = count as f64 * runs.plain().seconds;
-            listener.note(&format!("coldframe: {count} runs take {seconds:.0} s or more\n"));
+            listener.note(&format!("coldframe: {}, {seconds:.0} s or more\n", things(count as u64, "run")));
         }
         let name = self.ways.iter().find(|named| named.way == trial.way).map_or("plain", |named| named.name);
         let words = match trial.ram_bytes {

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Clock, Evidence, Judgement, Lack};
 use super::fit::Fit;
 use super::log::RunLog;
+use crate::machine::asker::Asker;
 use crate::predict::common::{origin, program};
 use crate::predict::curve::round_limit;
 use crate::predict::kinds::Answer;
 use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
-use crate::run::program::is_root;
 use crate::run::runs::{By, Runs, Unlike, Way, NO_SWAP};
 use crate::SCHEMA_VERSION;
 
@@ -45,8 +45,9 @@ pub struct LimitAnswer {
     pub program_seconds: f64,
     /// The longest extra time of a recommended limit, in percent.
     pub slowdown_percent: f64,
-    /// Whether root has the answer: only root makes swap.
-    pub as_root: bool,
+    /// Who has the answer: a line to paste may need `sudo`.
+    #[serde(default)]
+    pub asker: Asker,
     /// The sizes.
     pub limit: LimitSizes,
     /// The program without a limit, then in limits, the largest first.
@@ -136,7 +137,7 @@ impl LimitAnswer {
             exit: runs.status(),
             program_seconds: plain.seconds,
             slowdown_percent: 100.0 * limits.slowdown,
-            as_root: is_root(),
+            asker: Asker::now(),
             limit: LimitSizes {
                 peak_bytes: parts.peak_bytes,
                 parts,

@@ -3,7 +3,7 @@
 //!
 //! Files that are read and not mapped are not in it: how much of them is needed is not seen.
 
-use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::quantity::{human_size, things};
 use coldframe_sheet::sheet::Sheet;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,7 +148,7 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
         notes.push("A swap area is full: what could not leave is still in RAM, and processes may be killed".into());
     }
     if seen.traffic.killed > 0 {
-        notes.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
+        notes.push(format!("The kernel killed {} for lack of memory", things(seen.traffic.killed, "process")));
     }
     if 2 * memory.huge_bytes > memory.own_bytes {
         notes.push(
@@ -162,7 +162,7 @@ fn notes(seen: &Seen, cold: &[(f64, u64)], sheet: Option<&Sheet>) -> Vec<String>
         notes.push("No page could be read (/proc/PID/mem), so zram is not answered".into());
     }
     if !seen.zram {
-        notes.push("This kernel has no zram: it needs CONFIG_ZRAM (Debian: modprobe zram)".into());
+        notes.push("This kernel has no zram: it needs CONFIG_ZRAM (Debian: sudo modprobe zram)".into());
     }
     if seen.windows.len() < 5 || cold.last().is_some_and(|(age, _)| *age < AGES[0]) {
         notes.push(

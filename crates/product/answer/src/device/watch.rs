@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use coldframe_kernel::{group_of, Group};
 use coldframe_proc::{page_in_ram, printable, processor_ns, Mapping, Process, Tree};
-use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::quantity::{human_size, things};
 use fastrand::Rng;
 
 use crate::device::counts::{disks, moved, zrams, Disk, MachineMemory, Traffic};
@@ -204,7 +204,7 @@ impl Observer<Everyone> for DeviceNotes<'_> {
     fn goes_on(&mut self, reader: &mut Everyone) -> bool {
         let (clock, time) = (reader.clock(), self.options.time);
         let private = human_size(self.seen.memory.own_bytes);
-        let words = format!("watching {} processes with {private}", self.seen.processes);
+        let words = format!("watching {} with {private}", things(self.seen.processes as u64, "process"));
         self.listener.progress(clock.as_secs(), Some(time.as_secs()), &words);
         clock < time && !self.signals.came()
     }

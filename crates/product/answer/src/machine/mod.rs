@@ -1,5 +1,6 @@
 //! This machine: what it allows, what paging costs here, and the sheet that keeps these costs.
 
+pub mod asker;
 pub mod calibrate;
 #[allow(unsafe_code, reason = "it maps memory and asks the kernel to push it out")]
 pub mod costs;

@@ -61,7 +61,7 @@ fn install(user: Option<String>, say: &dyn Fn(&str)) -> Result<(), AnswerError> 
     give(gid, 0o660)?;
     say(&format!("{DEVICE} and {} belong to the group {GROUP} now", awake::DEVICE));
     let Some(user) = user else {
-        say(&format!("add users with: usermod -aG {GROUP} NAME"));
+        say(&format!("add users with: sudo usermod -aG {GROUP} NAME"));
         return Ok(());
     };
     tool(&["usermod", "-aG", GROUP, &user])?;

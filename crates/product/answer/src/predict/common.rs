@@ -7,10 +7,10 @@ use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::asker::Asker;
 use crate::predict::curve::{round_limit, Point};
 use crate::predict::measured::Measurements;
 use crate::predict::not_paged::NotPaged;
-use crate::run::program::is_root;
 use crate::run::runs::{By, Runs};
 use crate::SCHEMA_VERSION;
 
@@ -88,9 +88,9 @@ pub struct Common {
     pub how_sure: Vec<String>,
     /// What the reader should know of the measurement.
     pub notes: Vec<String>,
-    /// Whether root has it: only root makes swap, so for another user the recommended run needs `sudo`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub as_root: bool,
+    /// Who has it: a line to paste may need `sudo`.
+    #[serde(default)]
+    pub asker: Asker,
 }
 
 impl Common {
@@ -102,7 +102,7 @@ impl Common {
             kind: "advice".into(),
             device: DEVICE.into(),
             origin: origin(),
-            as_root: is_root(),
+            asker: Asker::now(),
             ..Common::default()
         }
     }

@@ -418,8 +418,8 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> 
     if without_room > 0 {
         let place = folder.parent().unwrap_or(folder).display();
         let message = format!(
-            "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another \
-             folder"
+            "{place}: the disk is full, and {without_room} of its processes were not recorded; make room, or go to \
+             another folder"
         );
         return Err(AnswerError::new(5, message));
     }

@@ -3,7 +3,7 @@
 
 use coldframe_proc::PAGE;
 use coldframe_recording::plan::FRAMES_MIN;
-use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::quantity::{how_often, human_size, things};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -225,7 +225,7 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
     let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
     let stretches = watched.stretches.len();
     let mut all = vec![
-        format!("An estimate from its pages' referenced bits, read {stretches} times"),
+        format!("An estimate from its pages' referenced bits, read {}", how_often(stretches as u64)),
         format!("Below {} it may take longer", human_size(bytes(split.ram(covered(&watched.stretches))))),
     ];
     if !question.why.is_empty() {
@@ -243,7 +243,7 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
         all.push(format!("{:.0} % in huge pages, one bit for 2 MiB", 100.0 * watched.huge));
     }
     if watched.processes > 1 {
-        all.push(format!("{} processes, which share this RAM", watched.processes));
+        all.push(format!("{}, which share this RAM", things(watched.processes as u64, "process")));
     }
     all.push(format!("Watching took {own:.1} % of its time"));
     all

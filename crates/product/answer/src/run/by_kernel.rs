@@ -83,11 +83,22 @@ pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), AnswerError> {
     }
 }
 
+/// Whether this user's systemd runs.
+fn has_session() -> bool {
+    let sockets = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("systemd/private"));
+    sockets.is_some_and(|socket| socket.exists())
+}
+
+/// Whether that one gives scopes whose memory the user may limit: with cgroup v2 only.
+pub(crate) fn has_scopes(tree: &Tree) -> bool {
+    let controllers = std::fs::read_to_string(tree.path("/sys/fs/cgroup/cgroup.controllers")).unwrap_or_default();
+    has_session() && controllers.split_whitespace().any(|name| name == "memory")
+}
+
 /// Starts this command again in a scope of the user's systemd, whose groups the user may write to. Returns only if that
 /// is not possible.
 fn scope(why: KernelError) -> AnswerError {
-    let sockets = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("systemd/private"));
-    if !sockets.is_some_and(|socket| socket.exists()) {
+    if !has_session() {
         return why.into();
     }
     let mut again = Command::new("systemd-run");

@@ -137,7 +137,7 @@ fn rings() -> Finding {
                 "io_uring",
                 Health::Warning,
                 state,
-                "sysctl -w kernel.io_uring_disabled=0; without it reads are plain and overlap with nothing",
+                "sudo sysctl -w kernel.io_uring_disabled=0; without it reads are plain and overlap with nothing",
             )
         }
     }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use coldframe_kernel::lowered;
 use coldframe_kernel::{group_of, process_of, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree, Version};
 pub use coldframe_kernel::{End, Step, PART};
-use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::quantity::{human_seconds, human_size, things};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,6 +95,12 @@ pub const WATCH: f64 = 10.0;
 /// Steps until that part of its memory is left.
 pub fn steps(part: f64) -> u64 {
     (part.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil() as u64
+}
+
+/// How often a limit can go down before it is less than what cannot leave.
+pub fn steps_to(limit: u64, least: u64) -> u64 {
+    let lower = |limit: &u64| Some(lowered(*limit)).filter(|lower| *lower >= least.max(1) && *lower < *limit);
+    std::iter::successors(Some(limit), lower).count() as u64 - 1
 }
 
 /// Less shows nothing.
@@ -202,9 +209,16 @@ impl Squeezed {
         }
     }
 
-    /// Steps and seconds until a quarter of its memory is left, which few programs bear.
+    /// Steps that are left at most until the rest cannot leave, and their seconds; `limit`: what it has now.
+    pub fn left(&self, limit: u64) -> (u64, f64) {
+        let steps = steps_to(limit, self.least_bytes);
+        (steps, steps as f64 * self.watch_seconds)
+    }
+
+    /// All steps at most, the first one as it is, and their seconds.
     pub fn longest(&self) -> (u64, f64) {
-        (steps(0.25), steps(0.25) as f64 * self.watch_seconds)
+        let (steps, seconds) = self.left(self.in_use_bytes);
+        (steps + 1, seconds + self.watch_seconds)
     }
 
     /// Takes memory away until something ends it.
@@ -219,14 +233,17 @@ impl Squeezed {
         let signals = Signals::catch()?;
         let stop = || signals.came() || !guard.is_alive();
         let (stall_max, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
-        listener.note(&format!("coldframe: up to {steps} steps, {seconds:.0} s; Ctrl-C ends it\n"));
+        let most = things(steps, "step");
+        listener.note(&format!("coldframe: at most {most}, {}; Ctrl-C ends it\n", human_seconds(seconds)));
         let end = loop {
             let step = match squeeze.watch(order.watch, stall_max, stop) {
                 Ok(step) => step,
                 Err(end) => break end,
             };
             let stalled = step.stalled_percent > order.max_stall_percent;
-            listener.progress(self.steps.len() as u64 + 1, Some(steps), &words(&step));
+            let (left, seconds) = self.left(squeeze.limit());
+            let left = format!("at most {} more, {}", things(left, "step"), human_seconds(seconds));
+            listener.progress(self.steps.len() as u64 + 1, None, &format!("{}; {left}", words(&step)));
             self.add(step, stalled);
             if stalled {
                 break End::Stall;
@@ -316,6 +333,21 @@ mod tests {
             all.add(step, *stalled > 0.05);
         }
         all
+    }
+
+    #[test]
+    fn steps_and_time_are_those_until_the_rest_cannot_leave() {
+        // 16, 15 and 14.06 MiB; 13.18 are less than 14.
+        assert_eq!([steps_to(16 << 20, 14 << 20), steps_to(16 << 20, 16 << 20), steps_to(0, 0)], [2, 0, 0]);
+        let all = squeezed(&[0.0], End::Stopped);
+        // (15/16)^63 of 60 MiB are 1.03 MiB, the first step is as it is, and each takes 10 s.
+        assert_eq!(all.longest(), (64, 640.0));
+        // Each step has one less before it, and the end has none.
+        let mut limit = all.in_use_bytes;
+        for left in (0..=63).rev() {
+            assert_eq!(all.left(limit), (left, 10.0 * left as f64));
+            limit = lowered(limit);
+        }
     }
 
     #[test]

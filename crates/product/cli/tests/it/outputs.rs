@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coldframe_kernel::{Place, Tree};
-use coldframe_toolbox::programs::{alone, can_page, message, stderr};
+use coldframe_toolbox::programs::{alone, can_page, message, stderr, stdout};
 use coldframe_toolbox::{command_of, verbs};
 use serde_json::{json, Value};
 
@@ -69,7 +69,7 @@ const OTHERS: [(&str, &str); 8] = [
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/quiet_swap/park.rs runs it"),
     ("turns", "it needs programs that run, and swap; tests/quiet_swap/park.rs runs it and checks its JSON"),
-    ("top", "a running program's, and its table is run's; its JSON is checked below"),
+    ("top", "a running program's: show/tests/columns.rs has its table; its program and JSON are checked below"),
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),
 ];
@@ -315,6 +315,63 @@ fn every_verb_fits_120_columns() {
     assert_eq!(too_wide(120), [""; 0]);
 }
 
+/// The cells of an output's tables that begin with a digit: whole numbers with their units, in the order of the rows.
+fn numbers(text: &str) -> Vec<String> {
+    let (mut all, mut inside) = (Vec::new(), false);
+    for line in text.lines() {
+        match line.chars().next() {
+            Some('═') => inside = true,
+            Some('─') => inside = false,
+            _ if inside => {
+                let cells =
+                    line.split("  ").map(str::trim).filter(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
+                all.extend(cells.map(String::from));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The numbers of a wide table that a narrow one does not show whole, and lines that are too wide.
+fn lost(wide: &str, narrow: &str, columns: usize) -> Vec<String> {
+    let has = |number: &String| narrow.lines().any(|line| format!(" {line} ").contains(&format!(" {number} ")));
+    let mut lost: Vec<String> = numbers(wide).into_iter().filter(|number| !has(number)).collect();
+    let table = |line: &&str| line.starts_with(['─', '═']) && line.chars().count() > columns;
+    lost.extend(narrow.lines().filter(table).map(String::from));
+    lost
+}
+
+#[test]
+fn no_table_loses_a_number_at_80_and_at_60_columns() {
+    let (folder, commands) = inputs();
+    let mut tables = 0;
+    // What is measured is another number each time.
+    for line in commands.iter().filter(|line| COMMANDS.contains(*line) && !line.contains("doctor")) {
+        let text = |columns| stdout(&coldframe(&words(line.trim_start_matches('!')), folder.path(), columns));
+        let wide = text(WIDE);
+        if numbers(&wide).is_empty() {
+            continue;
+        }
+        tables += 1;
+        for columns in [80, 60] {
+            let narrow = text(columns);
+            let lost = lost(&wide, &narrow, columns);
+            assert!(lost.is_empty(), "{line}, {columns} columns: {lost:?} are lost\n{wide}\n{narrow}");
+        }
+    }
+    assert!(tables > 10, "only {tables} tables");
+}
+
+#[test]
+fn a_number_that_is_cut_or_left_out_is_lost() {
+    let wide = "──\n a   b\n══\n x   12 345 ms   0.25\n──\n";
+    assert_eq!(numbers(wide), ["12 345 ms", "0.25"]);
+    assert_eq!(lost(wide, " x…  12 345 ms\n 0.25", 80), [""; 0]);
+    assert_eq!(lost(wide, " x   12 34…   0.25", 80), ["12 345 ms"]);
+    assert_eq!(lost(wide, " x   12 345 ms", 80), ["0.25"]);
+}
+
 /// The JSON that a command wrote to a file.
 fn written(line: &str, folder: &Path, file: &str) -> Value {
     let done = coldframe(&words(line), folder, WIDE);
@@ -329,7 +386,9 @@ fn every_verbs_json_is_of_its_schema() {
     if can_page() {
         let line = "run --ram 4MiB --stats run.json -- sort -o sorted n.txt";
         fits("run", line, &written(line, folder.path(), "run.json"));
-        fits("top", "top --once", &top(folder.path()));
+        let shown = top(folder.path());
+        assert_eq!(shown["program"], "sleep 60", "{shown}");
+        fits("top", "top --once", &shown);
         let line = "-q compare --ram 4MiB --runs 1 --format json -- sort -o sorted n.txt";
         let done = coldframe(&words(line), folder.path(), WIDE);
         assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));

@@ -6,4 +6,5 @@ mod common;
 
 mod by_kernel;
 mod park;
+mod pasted;
 mod squeeze;

@@ -303,8 +303,8 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
 fn missing(error: sys::Errno) -> LiveError {
     let remedy = match error {
         Errno::PERM => {
-            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in \
-             a container allow the system call in the seccomp profile"
+            "allow it with `sudo sysctl -w vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as \
+             root; in a container allow the system call in the seccomp profile"
         }
         Errno::NOSYS => "the kernel needs CONFIG_USERFAULTFD",
         _ => "the kernel needs to be 5.7 or newer",

@@ -6,15 +6,14 @@ use coldframe_sheet::quantity::{human_seconds, human_size};
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{note, table, Row, Unit};
 use crate::limit_answer::{cells, counted, headline, HEADS};
-use crate::limits::limits;
+use crate::paste::settings::blocks;
 use crate::plot::escape;
 
 /// The answer.
 pub fn answer(answer: &LimitAnswer) -> String {
     let head = format!("<h1 id=\"answer\">{}</h1>", escape(&headline(answer)));
     let origin = format!("{}; {}; coldframe {}", answer.command, answer.origin, answer.version);
-    let lines = |enough| format!("<pre class=\"copy\">{}</pre>", limits(enough, enough));
-    let paste = answer.limit.recommended_bytes.map(lines).unwrap_or_default();
+    let paste = answer.limit.recommended_bytes.map(|enough| blocks(enough, enough)).unwrap_or_default();
     let row = |runs: &&Runs| {
         let [limit, swap, time, times, remark] = cells(answer, runs);
         let warm = runs.is_limit() && runs.cold != answer.plain().cold;

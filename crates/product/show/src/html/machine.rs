@@ -6,12 +6,11 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, list, note, table, Row, Unit};
 use crate::machine_answer::files::files;
 use crate::machine_answer::memory_use::{memory_use, who};
-use crate::machine_answer::paste::Paste;
 use crate::machine_answer::sizes::{range, shown};
+use crate::paste::run::PasteRun;
+use crate::paste::settings::blocks;
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
-
-use crate::limits::limits;
 
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {
@@ -144,12 +143,12 @@ fn headline(answer: &Answer) -> String {
 /// How to run it so, and what comes on top.
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
-    let run = match (Paste::new(answer), answer.ram_bytes) {
-        (Some(Paste { options, sudo, user }), Some(ram)) => format!(
-            "<p><code class=\"copy\">{sudo}coldframe run {options} -- {user}{words}</code></p><details><summary>For \
-             systemd, compose and Kubernetes</summary><pre \
-             class=\"copy\">{}</pre></details>",
-            limits(ram, answer.needed_bytes)
+    let run = match (PasteRun::new(answer), answer.ram_bytes) {
+        (Some(run), Some(ram)) => format!(
+            "<p><code class=\"copy\">{}</code></p><details><summary>For docker, compose, Kubernetes and \
+             systemd</summary>{}</details>",
+            escape(&run.whole()),
+            blocks(ram, answer.needed_bytes)
         ),
         _ => format!("<p><code class=\"copy\">{words}</code></p>"),
     };

@@ -7,12 +7,13 @@ use std::path::Path;
 use coldframe_answer::predict::watched::SQUEEZE_PERCENT;
 use coldframe_answer::service::squeeze::{steps, WATCH};
 use coldframe_answer::{Answer, Point, SinceStart, SqueezeRange, Watched};
-use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
+use coldframe_sheet::quantity::{how_often, human_count, human_seconds, human_size, things};
 
 use super::files::files;
 use super::need::kinds;
-use crate::limits::{hard, limits};
-use crate::text::{command, paragraph};
+use crate::paste::settings::{hard, limits};
+use crate::paste::{self, page};
+use crate::text::paragraph;
 
 /// Sizes in the table.
 const ROWS: usize = 5;
@@ -28,7 +29,7 @@ pub(super) fn words(answer: &Answer, watched: &Watched, since_start: &SinceStart
         out += &lines(answer, watched, since_start);
     }
     out += &squeeze(answer, watched, range, since_start);
-    out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))
+    out + &page(report)
 }
 
 /// What measures it: the command, what it does there, and how long that takes.
@@ -40,23 +41,21 @@ fn squeeze(answer: &Answer, watched: &Watched, range: Option<SqueezeRange>, sinc
         return paragraph(&format!("{sure}{why}; {remedy}"), 0);
     }
     let has = (answer.managed_bytes + answer.not_paged_bytes).max(1) as f64;
-    let steps = steps(range.map_or(0.25, |range| (range.low_bytes as f64 / has).min(1.0))) + 1;
-    let (time, each) = (human_seconds(steps as f64 * WATCH), human_seconds(WATCH));
+    let each = human_seconds(WATCH);
+    let about = range.map_or(String::new(), |range| {
+        let steps = steps((range.low_bytes as f64 / has).min(1.0)) + 1;
+        format!(", about {}, {}", how_often(steps), human_seconds(steps as f64 * WATCH))
+    });
     let others = match since_start.others {
         0 => String::new(),
         1 => " (with the other process in it)".into(),
         others => format!(" (with the {others} other processes in it)"),
     };
     let what = format!(
-        "{sure}`squeeze` measures it: it lowers the limit of this group{others} by a sixteenth every {each}, about \
-         {steps} times, {time}, until it waits for {SQUEEZE_PERCENT} % of the time, and puts the old limit back:"
+        "{sure}`squeeze` measures it: it lowers the limit of this group{others} by a sixteenth every {each}{about}, \
+         until it waits for {SQUEEZE_PERCENT} % of the time, and puts the old limit back:"
     );
-    let quoted = |word: &str| shlex::try_quote(word).map_or_else(|_| word.into(), |word| word.into_owned());
-    let swap = watched.swap.iter().flat_map(|swap| ["--swap".into(), quoted(swap)]);
-    let sudo = (!answer.as_root).then(|| "sudo".to_string()).into_iter();
-    let words = sudo.chain(["coldframe", "squeeze", "--yes"].map(String::from)).chain(swap);
-    let words: Vec<String> = words.chain([quoted(&since_start.name)]).collect();
-    paragraph(&what, 0) + &command(words.iter().map(String::as_str), 2, 4) + "\n"
+    paragraph(&what, 0) + &paste::squeeze(answer.asker, watched.swap.as_deref(), &since_start.name)
 }
 
 /// What it has, what it has had, and what it did while it was watched.
@@ -87,9 +86,9 @@ fn has(answer: &Answer, watched: &Watched, since_start: &SinceStart) -> String {
     let work = match watched.works() {
         true => format!(" It worked for {worked} meanwhile."),
         false => format!(
-            " It hardly worked: {} pages touched in {time}; no limit is recommended, since its next work may need \
+            " It hardly worked: {} touched in {time}; no limit is recommended, since its next work may need \
              more. Watch it when it has work to do.",
-            human_count(watched.touched_pages)
+            things(watched.touched_pages, "page")
         ),
     };
     paragraph(&(what + &work), 0)
@@ -271,8 +270,8 @@ mod tests {
             text.contains("has about 24 MiB: heap 20 MiB, the rest 4 MiB; at most 160 MiB since its start."),
             "{text}"
         );
-        assert!(text.contains("limits: {memory: 176Mi}, requests: {memory: 18Mi}"), "{text}");
-        assert!(text.contains("mem_limit: 176m") && text.contains("MemoryMax=176M MemoryHigh=18M"), "{text}");
+        assert!(text.contains("limits: {memory: 176Mi} · requests: {memory: 18Mi}"), "{text}");
+        assert!(text.contains("mem_limit: 176m") && text.contains("MemoryMax=176M · MemoryHigh=18M"), "{text}");
         assert!(text.contains("sudo coldframe squeeze --yes a.service"), "{text}");
         assert!(lines.lines().count() <= 20 && lines.lines().all(|line| line.chars().count() <= 80), "{lines}");
         // The peak of a process is at least what it has.

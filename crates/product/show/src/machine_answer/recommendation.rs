@@ -4,6 +4,7 @@ use coldframe_answer::{Answer, By, Runs, UNNOTICED};
 use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use super::sizes::range;
+use crate::paste::run::kernel_options;
 use crate::text::paragraph;
 
 /// The recommended size with its time, or why there is none.
@@ -90,9 +91,4 @@ pub(super) fn time_of(run: &Runs) -> String {
         (Some(why), _) => format!("fails: {why}"),
         (None, time) => format!("takes {}{time}", if run.more { "over " } else { "" }),
     }
-}
-
-/// `--by kernel`, and the swap that is made.
-pub(super) fn kernel_options(swap: Option<&str>) -> String {
-    swap.map_or("--by kernel".into(), |swap| format!("--by kernel --swap {swap}"))
 }

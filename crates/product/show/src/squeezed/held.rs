@@ -3,8 +3,10 @@
 use coldframe_answer::service::history::Suggested;
 use coldframe_answer::service::hold::HoldReason;
 use coldframe_answer::service::holding::{Change, Standing};
+use coldframe_answer::service::squeeze::Squeezed;
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
+use crate::paste::settings::resources;
 use crate::table::styled;
 use crate::text::paragraph;
 
@@ -21,6 +23,19 @@ fn why(why: HoldReason) -> &'static str {
         HoldReason::Stopped => "stopped",
         HoldReason::Gone => "its last process has ended",
     }
+}
+
+/// What a hold would do.
+pub(super) fn would(squeezed: &Squeezed, latency: Option<f64>) -> String {
+    let (watch, stall) = (human_seconds(squeezed.watch_seconds), squeezed.max_stall_percent);
+    let latency = latency.map_or(String::new(), |within| {
+        format!(", when it gives no answer, or when its latency grows by more than {within} %")
+    });
+    format!(
+        "The limit would go down by at most a sixteenth after each calm {watch}, until Ctrl-C, and back to the old \
+         limit at once when some process waits for memory for more than {stall} % of {watch}, or when what was taken \
+         comes back{latency}. What failed is tried again after a pause. Nothing was changed; --yes does it."
+    )
 }
 
 /// A change in a line.
@@ -62,19 +77,9 @@ pub fn suggested(it: &Suggested) -> String {
     let [p50, p95, p99, peak] = [it.p50_bytes, it.p95_bytes, it.p99_bytes, it.peak_bytes].map(human_size);
     let watched = format!("{}: RAM in use while it was held, {}:", it.name, human_seconds(it.watched_seconds));
     let table = styled(&["p50", "p95", "p99", "charged at most"], vec![vec![p50, p95, p99, peak]], 0);
-    let (requests, limits) = (&it.resources.requests.memory, &it.resources.limits.memory);
-    let mut text = format!("{}\n{table}\n\n", paragraph(&watched, 0));
-    text += &paragraph("The request is p95; the limit is the most that it was charged, and a tenth more.", 0);
-    text += &format!("resources:\n  requests: {{memory: {requests}}}\n  limits: {{memory: {limits}}}\n");
-    for container in &it.recommendation.container_recommendations {
-        let bound = |name: &str, memory: &str| format!("    {name}: {{memory: {memory}}}\n");
-        text += "# as a VerticalPodAutoscaler says it\nrecommendation:\n  containerRecommendations:\n";
-        text += &format!("  - containerName: {}\n", container.container_name);
-        text += &bound("lowerBound", &container.lower_bound.memory);
-        text += &bound("target", &container.target.memory);
-        text += &bound("upperBound", &container.upper_bound.memory);
-    }
-    text
+    let text = format!("{}\n{table}\n\n", paragraph(&watched, 0));
+    let request = "The request is p95; the limit is the most that it was charged, and a tenth more.";
+    text + &paragraph(request, 0) + &resources(it)
 }
 
 /// OpenMetrics text.

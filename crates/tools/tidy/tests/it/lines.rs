@@ -6,7 +6,7 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 12_040),
+    ("answer", 12_280),
     ("capi", 240),
     ("cli", 1_300),
     ("core", 5_260),
@@ -18,12 +18,12 @@ const LIMITS: &[(&str, usize)] = &[
     ("proc", 830),
     ("recording", 320),
     ("sheet", 1_290),
-    ("show", 3_600),
+    ("show", 3_870),
     ("store", 2_310),
     ("terminal", 360),
     ("drivers", 3_340),
     ("experiment", 4_690),
-    ("figures", 3_750),
+    ("figures", 3_770),
     ("formats", 2_830),
     ("lab-cli", 1_910),
     ("plots", 1_290),
@@ -35,11 +35,11 @@ const LIMITS: &[(&str, usize)] = &[
     ("model", 330),
     ("soak", 790),
     ("tidy", 530),
-    ("toolbox", 320),
+    ("toolbox", 400),
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_260), ("lab", 20_000, 21_620)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_520), ("lab", 20_000, 21_620)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {

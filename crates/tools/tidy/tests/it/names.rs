@@ -26,7 +26,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("search", 32),
     ("model", 16),
     ("soak", 11),
-    ("toolbox", 20),
+    ("toolbox", 18),
 ];
 
 #[test]
