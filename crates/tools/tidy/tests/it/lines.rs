@@ -23,7 +23,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("terminal", 360),
     ("drivers", 3_340),
     ("experiment", 4_690),
-    ("figures", 3_770),
+    ("figures", 3_790),
     ("formats", 2_830),
     ("lab-cli", 1_910),
     ("plots", 1_290),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_520), ("lab", 20_000, 21_620)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_520), ("lab", 20_000, 21_650)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
