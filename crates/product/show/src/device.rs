@@ -104,8 +104,8 @@ fn watched(device: &DeviceAnswer) -> String {
     paragraph(
         &format!(
             "Watched for {time}: {}, {} at their page tables, {watch_share:.1} % of a processor.",
-            things(seen.processes as u64, "process"),
-            things(seen.reads as u64, "look")
+            things(seen.processes, "process"),
+            things(seen.reads, "look")
         ),
         0,
     )

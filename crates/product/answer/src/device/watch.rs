@@ -204,7 +204,7 @@ impl Observer<Everyone> for DeviceNotes<'_> {
     fn goes_on(&mut self, reader: &mut Everyone) -> bool {
         let (clock, time) = (reader.clock(), self.options.time);
         let private = human_size(self.seen.memory.own_bytes);
-        let words = format!("watching {} with {private}", things(self.seen.processes as u64, "process"));
+        let words = format!("watching {} with {private}", things(self.seen.processes, "process"));
         self.listener.progress(clock.as_secs(), Some(time.as_secs()), &words);
         clock < time && !self.signals.came()
     }
