@@ -5,6 +5,8 @@ use std::process::Command;
 
 use crate::common::{coldframe, folder_with};
 use coldframe_proc::{Process, Tree};
+use coldframe_toolbox::programs::{can_page, compiled, finish, message, stdout};
+use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -122,4 +124,53 @@ fn a_limit_on_addresses_leaves_a_recorder_as_many_as_there_are() {
     limited.arg(env!("CARGO_BIN_EXE_coldframe")).current_dir(folder.path());
     let output = limited.output().unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+/// A lookup (`dlsym`) frees the message of the last one that failed. In a child whose pager does not work yet nothing
+/// would bring that message's page.
+#[test]
+fn a_child_starts_while_the_message_of_a_failed_lookup_is_out() {
+    if !have(&[GCC]) || !can_page() {
+        return;
+    }
+    let source = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { P = 4096, N = 16 << 20 };
+static volatile pid_t child;
+static void late(int signal) { if (child > 0) kill(child, SIGKILL); _exit(98); }
+int main(void) {
+    signal(SIGALRM, late);
+    alarm(30);
+    char *kept[40];
+    for (int i = 0; i < 20; i++) kept[i] = malloc(4000);
+    if (dlsym(RTLD_DEFAULT, "no_such_function")) return 1;
+    for (int i = 20; i < 40; i++) kept[i] = malloc(4000);
+    char *big = malloc(N);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i += P) big[i] = i / P + round;
+        child = fork();
+        int status;
+        if (child == 0) {
+            for (int i = 0; i < N; i += P) if (big[i] != (char)(i / P + round)) _exit(3);
+            _exit(0);
+        }
+        if (waitpid(child, &status, 0) != child || status) return 2;
+    }
+    printf("%d %s", kept[0] == kept[39], dlerror());
+    return 0;
+}
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    compiled(folder.path(), "lookup", source, &[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(["record", "-o", "lookup.parquet", "--", "./lookup"]).current_dir(folder.path());
+    let output = finish(command);
+    assert!(output.status.success() && stdout(&output).contains("no_such_function"), "{}", message(&output));
 }

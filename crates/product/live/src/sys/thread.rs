@@ -14,6 +14,7 @@
 
 use std::ffi::{c_void, CStr};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::OnceLock;
 
 use crate::sys::{self, Errno, Sys};
 use crate::PAGE;
@@ -48,12 +49,20 @@ type Allocate = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void, bool);
 
 /// `_dl_allocate_tls` and `_dl_deallocate_tls`.
+#[derive(Clone, Copy)]
 struct Linker {
     allocate: Allocate,
     free: Free,
 }
 
+/// Looked up before memory is managed (`reserve`), and not again: a lookup frees the message of the program's last failed
+/// one. In a forked child, whose pager does not work yet, nothing would ever bring that message's page.
 fn linker() -> Option<Linker> {
+    static LINKER: OnceLock<Option<Linker>> = OnceLock::new();
+    *LINKER.get_or_init(look_up)
+}
+
+fn look_up() -> Option<Linker> {
     // SAFETY: names are C strings; the functions have had these types since there has been thread-local memory.
     unsafe {
         let allocate = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_allocate_tls".as_ptr());
