@@ -55,8 +55,8 @@ struct Linker {
     free: Free,
 }
 
-/// Looked up before memory is managed (`reserve`), and not again: a lookup frees the message of the program's last failed
-/// one. In a forked child, whose pager does not work yet, nothing would ever bring that message's page.
+/// Looked up before memory is managed (`reserve`), and not again: a lookup frees the message of the program's last
+/// failed one. In a forked child, whose pager does not work yet, nothing would ever bring that message's page.
 fn linker() -> Option<Linker> {
     static LINKER: OnceLock<Option<Linker>> = OnceLock::new();
     *LINKER.get_or_init(look_up)
