@@ -158,7 +158,7 @@ fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
     let (folder, text) = report(1.0);
     let sentence = "With 32 MiB of RAM instead of 64 MiB, sort takes 1.20 s instead of 1.00 s.";
     assert!(text.contains(&format!("<h1 id=\"answer\" data-ram=\"{}\">{sentence}</h1>", 32 * MIB)), "{text}");
-    assert!(text.contains("<code class=\"copy\">coldframe run --ram 32MiB -- sort &lt;numbers&gt;</code>"));
+    assert!(text.contains("<code class=\"copy\">coldframe run --ram 32MiB -- sort '&lt;numbers&gt;'</code>"));
     // What, when and where; and lines for services.
     assert!(text.contains("sort &lt;numbers&gt;; 2026-11-27, host web-1; coldframe 0.1.0"), "{text}");
     assert!(text.contains("MemoryHigh=32M"), "{text}");
@@ -201,7 +201,8 @@ fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
             ]
             .join("; ")
         );
-        assert_eq!(of("copy"), "2");
+        // The run, and settings of docker, compose, Kubernetes and systemd.
+        assert_eq!(of("copy"), "5");
     }
 }
 
