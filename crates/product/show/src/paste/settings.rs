@@ -181,22 +181,27 @@ pub(crate) fn thresholds(killers: &[Killer], all: bool) -> String {
     }
     text
 }
+
 #[cfg(test)]
 mod tests {
     use coldframe_answer::machine::killers::{killers, OrdinaryWork};
 
     use super::*;
 
-    #[test]
-    fn this_machines_killers_are_shown_or_all_and_each_line_fits() {
-        let work = OrdinaryWork {
+    fn work(sleepers: &[&str]) -> OrdinaryWork {
+        OrdinaryWork {
             ram_bytes: 1 << 30,
             needed_bytes: Some(900 << 20),
             swap_bytes: 1 << 29,
             swap_fill: 0.8,
             waits: Some(0.02),
-            sleepers: vec![],
-        };
+            sleepers: sleepers.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn this_machines_killers_are_shown_or_all_and_each_line_fits() {
+        let work = work(&[]);
         let text = |present: &[&str], all| {
             let present: Vec<String> = present.iter().map(ToString::to_string).collect();
             thresholds(&killers(&work, &present), all)
@@ -217,16 +222,8 @@ mod tests {
 
     #[test]
     fn a_settings_line_is_one_setting_and_a_command_is_whole() {
-        let work = OrdinaryWork {
-            ram_bytes: 1 << 30,
-            needed_bytes: Some(900 << 20),
-            swap_bytes: 1 << 29,
-            swap_fill: 0.8,
-            waits: Some(0.02),
-            sleepers: vec!["a@b.service".into()],
-        };
         let (mut files, mut commands) = (Vec::new(), Vec::new());
-        for one in killers(&work, &[]) {
+        for one in killers(&work(&["a@b.service"]), &[]) {
             let (settings, shell) = killer(&one);
             files.extend(settings);
             commands.extend(shell);
