@@ -94,7 +94,7 @@ fn a_line_to_paste_has_a_margin_that_is_said_and_none_is_there_without_a_recomme
     let printed = joined(&answer(program([80, 20, 0], 90, 85), vec![], &[], None));
     for wanted in [
         "With 10 % on top, as a hard limit",
-        "docker --memory 99m",
+        "docker run --memory 99m",
         "compose mem_limit: 99m",
         "Kubernetes limits: {memory: 99Mi} · systemd MemoryMax=99M · MemoryHigh=90M",
     ] {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{alone, coldframe, ready, reverted_as_named};
-use coldframe_kernel::{Guard, SwapKind, Tree};
+use crate::zram;
+use coldframe_kernel::Tree;
 use coldframe_proc::{advise, scan, Advice, Place, Process};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
 use coldframe_toolbox::skip;
@@ -81,14 +82,6 @@ fn status(process: &str, field: &str) -> String {
     let all = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = all.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or("X").trim().to_string()
-}
-
-fn zram() -> Guard {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.arg("kernel-guard");
-    let mut guard = Guard::start(command, None).unwrap();
-    guard.swap(&SwapKind::Zram, 256 << 20).unwrap();
-    guard
 }
 
 fn message(words: &[&str]) -> String {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{alone, ready};
-use coldframe_kernel::{Guard, SwapKind};
+use crate::zram;
 use coldframe_toolbox::programs::{compiled, copy_for_all, stderr, stdout};
 
 /// Fills 24 MiB, and reads all of it some times.
@@ -101,7 +101,7 @@ impl Reader<'_> {
                 let squeezed = line.contains("squeeze") && printed.contains("The old limit is back.");
                 assert!(squeezed || printed.contains("a b"), "{case}: {line}: {printed}");
             }
-            "docker" => docker(words),
+            "docker" => docker(words.strip_prefix("run ").expect("docker's verb")),
             "compose" | "Kubernetes" => assert!(is_mapping(words), "{case}: {words}"),
             "systemd" => unit(self.folder, words),
             other => panic!("{case}: nobody pastes lines for {other}: {words}"),
@@ -206,14 +206,6 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn zram() -> Guard {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.arg("kernel-guard");
-    let mut guard = Guard::start(command, None).unwrap();
-    guard.swap(&SwapKind::Zram, 256 << 20).unwrap();
-    guard
-}
-
 #[test]
 fn lines_to_paste_are_pasted_by_root_and_by_a_user_with_and_without_swap() {
     let Some(_alone) = alone() else { return };
@@ -243,14 +235,14 @@ fn lines_to_paste_are_pasted_by_root_and_by_a_user_with_and_without_swap() {
 
 #[test]
 fn two_settings_in_a_line_and_a_size_that_docker_refuses_are_found() {
-    let text = "  docker --memory 27m · compose mem_limit: 27m · mem_reservation: 18m\n  systemd MemoryMax=27M · \
+    let text = "  docker run --memory 27m · compose mem_limit: 27m · mem_reservation: 18m\n  systemd MemoryMax=27M · \
                 MemoryHigh=18M (above it, to swap)\nsudo coldframe run --ram 8MiB -- \\\n  ./p\n";
     let lines = found(text);
     let all: Vec<_> = lines.iter().map(|line| (line.reader.as_str(), line.text.as_str())).collect();
     assert_eq!(
         all,
         [
-            ("docker", "--memory 27m"),
+            ("docker", "run --memory 27m"),
             ("compose", "mem_limit: 27m"),
             ("compose", "mem_reservation: 18m"),
             ("systemd", "MemoryMax=27M"),

@@ -26,7 +26,7 @@ pub enum PasteReader {
 impl PasteReader {
     fn name(&self) -> &str {
         match self {
-            PasteReader::Docker => "docker",
+            PasteReader::Docker => "docker run",
             PasteReader::Compose => "compose",
             PasteReader::Kubernetes => "Kubernetes",
             PasteReader::Systemd => "systemd",
