@@ -77,16 +77,14 @@ const CFS_NOTE: &str = "the paper's machine: CFS of 2.6.24, and a worker that fa
 
 const READING_NOTE: &str = "the paper's machine; the paper does not say what a full list does (sap.list), and has no \
                             guard (sap.guard); 5,000 frames and 5 loads a touch are carried over from workers in \
-                            turns; with the guard the rows are the same, and a full list that is worked through past \
-                            the switch (sap.past_switch) gives -44.7 and -45.6 %";
+                            turns; with the guard the rows are the same";
 
 const SENSITIVE_NOTE: &str = "the paper's machine, a list of 1,024 reads of 8 pages, no guard; one number, the time \
                               between touches, was chosen to give the two changes of major faults, and they \
-                              change much with it: 2 loads a touch give -39.1 and -43.4 %, and 1 load -13.1 and -14.5";
+                              change much with it";
 
 const CHANCE_NOTE: &str = "chance: six recorded programs (two each of chess, render, bzip2) have some 45 pages each, \
-                           so that no list fills; shorter lists give anything from +19 to -17 %. A quarter of their \
-                           pages, the sum over five sizes of RAM around it; CFS, tasks sleep";
+                           so that no list fills. A quarter of their pages, the sum over five sizes of RAM around it; CFS, tasks sleep";
 
 const WORKERS_NOTE: &str = "five recorded workers of 8 MB in 32 MB, CFS, tasks sleep; 1,000 instructions with each \
                             page, as in memload.parquet; nothing is fitted, the list's rule is a reading (sap.list)";
