@@ -84,7 +84,8 @@ const SENSITIVE_NOTE: &str = "the paper's machine, a list of 1,024 reads of 8 pa
                               change much with it";
 
 const CHANCE_NOTE: &str = "chance: six recorded programs (two each of chess, render, bzip2) have some 45 pages each, \
-                           so that no list fills. A quarter of their pages, the sum over five sizes of RAM around it; CFS, tasks sleep";
+                           so that no list fills. A quarter of their pages, \
+                           the sum over five sizes of RAM around it; CFS, tasks sleep";
 
 const WORKERS_NOTE: &str = "five recorded workers of 8 MB in 32 MB, CFS, tasks sleep; 1,000 instructions with each \
                             page, as in memload.parquet; nothing is fitted, the list's rule is a reading (sap.list)";
