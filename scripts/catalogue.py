@@ -14,14 +14,14 @@ The programs are those of scripts/catalogue.toml. Three stages, each for all pro
 Each result is written into target/catalogue at once: after an interruption the rows that are there are kept. A row belongs
 to a command, a seed and a version of coldframe; --again measures anew. A program that is not installed is skipped by name;
 a run that differs or fails is a row. At the end, and after --page, data/catalogue.json, data/catalogue.parquet (if pyarrow
-is there: make python), docs/book/src/catalogue.md, docs/catalogue.svg and docs/catalogue.html are written from these rows.
+is there: make python) and docs/book/src/catalogue.md, catalogue.svg and catalogue-search.html beside it are written
+from these rows.
 """
 
 import argparse
 import datetime
 import json
 import os
-import signal
 import statistics
 import sys
 import tempfile
@@ -292,6 +292,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
     parser.add_argument("--again", action="store_true", help="measure anew what is there")
     parser.add_argument("--rows", default=ROWS, help="where rows are kept")
+    parser.add_argument("--no-page", action="store_true", help="write no page and no data, only rows")
     parser.add_argument("--page", action="store_true", help="only make the page from the data")
     asked = parser.parse_args()
     if asked.page:
@@ -303,7 +304,7 @@ def main() -> None:
         chosen = [samples.sized(sample, asked.seed) for sample in samples.find(asked.only)]
     except ValueError as error:
         sys.exit(f"catalogue.py: {error}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    measure.stop_cleanly()
     with tempfile.TemporaryDirectory(prefix="catalogue-", dir="/var/tmp") as folder:
         try:
             catalogue = Catalogue(asked, folder)
@@ -313,7 +314,8 @@ def main() -> None:
             sys.exit(f"catalogue.py: {failure}")
         except KeyboardInterrupt:
             sys.exit("\ncatalogue.py: interrupted; the rows so far are kept, and the next run goes on from there")
-    catalogue_page.write(catalogue.machine, list(catalogue.rows.values()))
+    if not asked.no_page:
+        catalogue_page.write(catalogue.machine, list(catalogue.rows.values()))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,11 @@ import measure
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(TREE, "data/catalogue.json")
 PARQUET = os.path.join(TREE, "data/catalogue.parquet")
+README = os.path.join(TREE, "README.md")
 SCHEMA = os.path.join(TREE, "data/catalogue-schema.json")
 PAGE = os.path.join(TREE, "docs/book/src/catalogue.md")
-PLOT = os.path.join(TREE, "docs/catalogue.svg")
-SEARCH = os.path.join(TREE, "docs/catalogue.html")
+PLOT = os.path.join(TREE, "docs/book/src/catalogue.svg")
+SEARCH = os.path.join(TREE, "docs/book/src/catalogue-search.html")
 SLOW = 1.10
 OF_FAST = (0.95, 1.15)
 LOST = 1.3
@@ -350,18 +352,18 @@ def page(data: Row) -> str:
         text += (
             f"Measured {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} by coldframe {rows[0]['coldframe']} on {processors} processors ({machine['processor']}), "
             f"{machine['memory_bytes'] / (1 << 30):.0f} GiB,\n{machine['system']}, Linux {machine['kernel']}, cgroup {machine['groups']}; "
-            f"load {min(loads):.1f} to {max(loads):.1f}. A `~` marks a time that was measured while more processes\n"
-            "ran than there are processors: other work ran then, and such times are less sure than sizes.\n\n"
+            f"load {min(loads):.1f} to {max(loads):.1f}. A `~` marks a time that was measured while more processes ran\n"
+            "than there are processors: other work ran then. Such times are less sure than sizes.\n\n"
         )
     text += (
         "<!-- not run: measures for up to two hours -->\n```sh\nsudo make catalogue                          # all programs that are installed; goes on after an interruption\n"
         "sudo make catalogue PROGRAMS=sort,node,redis # these\n```\n\n"
         "The programs, their inputs and Debian's packages are in `scripts/catalogue.toml`. The data is in `data/catalogue.json` (every run) and\n"
         "`data/catalogue.parquet` (a row for each program; its columns are explained in `data/catalogue-schema.json`). A [page with\n"
-        "search](../../catalogue.html) has the same rows.\n\n"
+        "search](catalogue-search.html) has the same rows.\n\n"
     )
     text += "## Limits\n\nThe least part of the peak first.\n\n" + table_of_limits(rows, processors) + "\n"
-    text += "![Limit and peak of each program](../../catalogue.svg)\n\n"
+    text += "![Limit and peak of each program](catalogue.svg)\n\n"
     if limited:
         text += f"## The {min(TEN, len(limited))} that save most\n\n" + table_of_reasons(limited[:TEN]) + "\n"
         text += f"## The {min(TEN, len(limited))} that save least\n\n" + table_of_reasons(limited[::-1][:TEN]) + "\n"
@@ -511,9 +513,22 @@ def write_file(path: str, text: str) -> None:
         file.write(text)
 
 
+def quoted(readme: str, rows: Sequence[Row]) -> str:
+    """The README with the totals of these rows between its two marks."""
+    first, end = "<!-- totals of data/catalogue.json -->\n", "<!-- end -->\n"
+    before, _, rest = readme.partition(first)
+    after = rest.partition(end)[2]
+    said = "; ".join(totals(rows).sentences())
+    text = f"[What programs of Debian need](docs/book/src/catalogue.md), by `make catalogue`: {said}."
+    return before + first + textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False) + "\n" + end + after
+
+
 def write_from_data() -> None:
     """Everything that is made from the data."""
     data = read_data()
+    with open(README, encoding="utf-8") as file:
+        readme = file.read()
+    write_file(README, quoted(readme, data["programs"]))
     write_file(PAGE, page(data))
     write_file(PLOT, plot(data["programs"]))
     write_file(SEARCH, search(data))

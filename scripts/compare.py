@@ -42,6 +42,7 @@ def main() -> None:
     except ValueError as error:
         parser.error(f"--only: {error}")
     coldframe = measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     pairs: dict[tuple[str, str], list[tuple[float | None, float | None]]] = {}
     with tempfile.TemporaryDirectory(prefix="compare-", dir="/var/tmp") as folder:
         samples.inputs(folder)

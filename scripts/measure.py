@@ -54,6 +54,11 @@ class Ran:
         return lines[-1] if lines else f"exit code {self.code}"
 
 
+def stop_cleanly() -> None:
+    """SIGTERM ends a script as Ctrl-C does: what it has started ends with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def end(child: "subprocess.Popen[bytes]", grace: float = GRACE_S) -> None:
     """Ends a program and the processes of its session: by SIGTERM, so that it takes away what it has made, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):

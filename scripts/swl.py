@@ -47,6 +47,7 @@ def main():
     program = words[at + 1 :]
     asked = parser.parse_args(words[:at])
     coldframe = measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         if not program:
             shop = os.path.join(folder, "shop")

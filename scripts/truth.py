@@ -28,7 +28,6 @@ Runs with and without a limit take turns. --busy: a loop keeps one processor bus
 import argparse
 import json
 import os
-import signal
 import statistics
 import sys
 import tempfile
@@ -210,7 +209,7 @@ def main() -> None:
     except ValueError as error:
         parser.error(f"--only: {error}")
     measure.program(parser, asked.coldframe)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    measure.stop_cleanly()
     shown = sys.stdout if asked.format == "table" else sys.stderr
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as folder:
