@@ -56,9 +56,9 @@ def reached(row: Row, way: str) -> tuple[int | None, float | None]:
     return min(tried, key=lambda one: one[0], default=(None, None))
 
 
-def in_ram(row: Row, way: str) -> str:
+def in_ram(row: Row, way: str, mark: str) -> str:
     size, slower = reached(row, way)
-    return "-" if size is None else f"{measure.mib(size)} ({measure.show(slower)})"
+    return "-" if size is None else f"{measure.mib(size)} ({mark}{measure.show(slower)})"
 
 
 def times(row: Row, percent: int, way: str) -> float | None:
@@ -203,12 +203,15 @@ class Totals:
     pastes: tuple[int, int]
     verdicts: tuple[int, int]
     of_peak: float | None
+    # The least and the largest load while they were measured.
+    loads: tuple[float, float]
     # Our pager's time over each rival's: by percent and rival, the median of programs and their number.
     paged: dict[tuple[int, str], tuple[float | None, int]]
 
     def sentences(self) -> list[str]:
         of = lambda pair: f"{pair[0]} of {pair[1]}"
-        said = [f"{self.answered} of {self.programs} programs are measured"]
+        at = f", at a load of {self.loads[0]:.0f} to {self.loads[1]:.0f}" if self.answered else ""
+        said = [f"{self.answered} of {self.programs} programs are measured{at}"]
         if self.limits[1]:
             said.append(
                 f"{of(self.limits)} limits are within {OF_FAST[0]} to {OF_FAST[1]} of what was found from outside, "
@@ -221,6 +224,7 @@ def totals(rows: Sequence[Row]) -> Totals:
     distances = [part(row, "truth")["distance"] for row in rows if part(row, "truth")]
     pastes = [part(row, "truth")["paste_died"] for row in rows if part(row, "truth").get("paste_died") is not None]
     said = [pair for row in rows for pair in verdicts(row)]
+    loads = [row[stage]["load"] for row in rows for stage in ("answer", "truth", "pairs") if "load" in row.get(stage, {})]
     paged = {}
     for share in (75, 50):
         for rival in ("zram", "disk"):
@@ -234,6 +238,7 @@ def totals(rows: Sequence[Row]) -> Totals:
         pastes=(sum(died == 0 for died in pastes), len(pastes)),
         verdicts=(sum(says == happens for says, happens in said), len(said)),
         of_peak=measure.median(of_peak(row) for row in rows),
+        loads=(min(loads, default=0.0), max(loads, default=0.0)),
         paged=paged,
     )
 
@@ -275,7 +280,7 @@ def table_of_limits(rows: Sequence[Row], processors: int) -> str:
         parts = (mib(found["parts"][key]) for key in ("anonymous", "files", "shared"))
         lines.append([
             row["name"], row["kind"], f"{mark}{found['plain_seconds']:.2f}", mib(found["peak_bytes"]), *parts,
-            mib(found["limit_bytes"]), percent(of_peak(row)), mib(found["lives_bytes"]), *(in_ram(row, way) for way in WAYS),
+            mib(found["limit_bytes"]), percent(of_peak(row)), mib(found["lives_bytes"]), *(in_ram(row, way, mark) for way in WAYS),
         ])  # fmt: skip
     header = ["program", "kind", "s", "peak", "heap", "files", "shared", "limit", "of peak", "lives", *WAYS]
     return markdown_table(header, lines, 2)
@@ -337,7 +342,6 @@ def page(data: Row) -> str:
     total, processors = totals(rows), machine["processors"]
     limited = [row for row in by_saving(rows) if of_peak(row) is not None]
     dates = sorted(part(row, "answer")["date"][:10] for row in rows if part(row, "answer"))
-    loads = [row[stage]["load"] for row in rows for stage in ("answer", "truth", "pairs") if "load" in row.get(stage, {})]
     text = "# What programs need: a catalogue\n\n"
     text += "<!-- Written by `make catalogue` from data/catalogue.json. -->\n\n"
     text += f"{'. '.join(total.sentences())}. The median limit is {percent(total.of_peak)} of the peak.\n\n" if dates else ""
@@ -345,14 +349,14 @@ def page(data: Row) -> str:
         "What a program needs is the least limit of its memory group, without swap, in which it is at most 10 % slower than without a\n"
         "limit: what `coldframe -- PROGRAM` recommends. *Peak* is the most that the kernel charged without a limit, *heap* (anonymous\n"
         "memory), *files* and *shared* are its parts. *Lives* is the least limit in which it ended as without one. *zram*, *disk* and *pager* are the\n"
-        "least sizes tried with swap on zram, on a file, and by our pager, in which each run ended as without a limit in at most eight times its\n"
-        "time, and in brackets the time in times of that; `-`: at none that was tried, or not run yet. Sizes are MiB, times seconds.\n\n"
+        "least sizes tried with swap on zram, on a file, and by our pager, in which each run ended as without a limit,\n"
+        "and in brackets its time in times of the run without one; `-`: at none that was tried, or not run yet. Sizes are MiB, times seconds.\n\n"
     )
     if dates:
         text += (
             f"Measured {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} by coldframe {rows[0]['coldframe']} on {processors} processors ({machine['processor']}), "
             f"{machine['memory_bytes'] / (1 << 30):.0f} GiB,\n{machine['system']}, Linux {machine['kernel']}, cgroup {machine['groups']}; "
-            f"load {min(loads):.1f} to {max(loads):.1f}. A `~` marks a time that was measured while more processes ran\n"
+            f"load {total.loads[0]:.1f} to {total.loads[1]:.1f}. A `~` marks a time that was measured while more processes ran\n"
             "than there are processors: other work ran then. Such times are less sure than sizes.\n\n"
         )
     text += (

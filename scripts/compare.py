@@ -18,7 +18,7 @@ import measure
 import samples
 
 NAMES = "c++,numpy,python,perl,node,sqlite3,gawk,jq,php,ruby,lua,gcc"
-OURS, RIVALS = "pager", ["kernel, file", "kernel, zram"]
+OURS, RIVALS = "our pager", ["file", "zram"]
 
 
 def cell(way: dict, plain: dict) -> tuple[float | None, str]:
