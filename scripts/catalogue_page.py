@@ -89,6 +89,8 @@ def reason(row: Row) -> str:
     files, fixed = parts["files"] / whole, 1 - parts["files"] / whole
     if limit is None:
         return f"no limit: {found['cannot_tell']}"
+    if limit > 0.95 * found["peak_bytes"] and any("no time was left" in note for note in found["notes"]):
+        return "no time was left to run all smaller sizes, so that less may do"
     saved = found["peak_bytes"] - limit
     if found["sizes_itself"]:
         return "its runtime takes less by itself in less memory"
@@ -312,6 +314,10 @@ def cause(row: Row, processors: int) -> str:
     if said["limit_bytes"] is None:
         return f"no limit is recommended: {said['cannot_tell']}"
     words = []
+    if said["limit_bytes"] > 0.95 * said["peak_bytes"] and any("no time was left" in note for note in said["notes"]):
+        words.append("the answer had no time left to run all smaller sizes")
+    if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
+        words.append("three runs at 0.9 of *fast* were fast enough, too, so that *fast* is too large")
     if found["lives_bytes"] < 0.9 * found["fast_bytes"]:
         words.append(f"it slows down by a slope, from {measure.mib(found['fast_bytes'])} to {measure.mib(found['lives_bytes'])} MiB")
     if measure.within(measure.ratio(said["lives_bytes"], found["lives_bytes"]), *OF_FAST):

@@ -35,7 +35,7 @@ def answer(peak: int = 100, limit: int | None = 60, **more: Any) -> Row:
     parts = {"anonymous": 50, "files": 45, "shared": 0, "kernel": 5}
     found = {
         "seconds": 20.0, "plain_seconds": 1.0, "plain_spread": 0.01, "exit": 0, "run_count": 9, "peak_bytes": peak, "parts": parts, "limit_bytes": limit,
-        "paste_bytes": 66, "lives_bytes": 55, "cannot_tell": None if limit else "it varies", "sizes_itself": False, "ways": [], "load": 0.5, "date": "2026-11-29T10:00Z",
+        "paste_bytes": 66, "lives_bytes": 55, "cannot_tell": None if limit else "it varies", "sizes_itself": False, "ways": [], "notes": [], "load": 0.5, "date": "2026-11-29T10:00Z",
     }  # fmt: skip
     return found | more
 
@@ -234,6 +234,9 @@ def test_reasons_come_from_the_counted_parts() -> None:
     assert page.reason(heap) == "95 % cannot leave without swap, most of it heap"
     assert page.reason(row(answer=answer(limit=60, parts=parts(anonymous=50, files=50)))).startswith("50 % is pages of files, which leave")
     assert page.reason(row(answer=answer(limit=95, parts=parts(anonymous=50, files=50)))).endswith("needs again at once")
+    late = {"parts": parts(anonymous=50, files=50), "notes": ["further sizes were not run: no time was left"]}
+    assert page.reason(row(answer=answer(limit=99, **late))).startswith("no time was left")
+    assert page.reason(row(answer=answer(limit=60, **late))).startswith("50 % is pages of files")
     assert page.reason(row(answer=answer(limit=60, sizes_itself=True))).startswith("its runtime")
 
 
