@@ -21,7 +21,7 @@ mod neighbours;
 mod store;
 
 use cache::{CacheCounts, SwapCache};
-use coldframe_lane::window::Window;
+use coldframe_core::prefetch::Window;
 use neighbours::Neighbours;
 use store::Store;
 
@@ -297,7 +297,7 @@ pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_lane::window::Window;
+    use coldframe_core::prefetch::Window;
 
     fn config(keep: Keep) -> SwapConfig {
         SwapConfig {

@@ -2,7 +2,7 @@
 
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas};
 use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
-use coldframe_lane::window::Window;
+use coldframe_core::prefetch::Window;
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::{quantity, sheet, Sheet};
 
