@@ -14,7 +14,7 @@ set -eu
 from=$PWD
 cd "$(dirname "$0")/../board"
 target=armv5te-none-eabi
-programs="fft deflate sort worker"
+programs="fft deflate sort worker trespass"
 further_tasks="task1 task2 task3"
 standard_library="rustc-web cargo-web rust-web-src"
 

@@ -2,7 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use coldframe_core::{Access, Engine, Event, PageId, TaskId};
+use coldframe_core::{Access, Backed, Engine, Event, PageId, TaskId};
 
 use crate::machine::Board;
 use crate::mmu::TASKS;
@@ -81,6 +81,14 @@ impl Pager {
         }
     }
 
+    /// Names the task of each data page, so that a page that leaves RAM goes to the log of its task.
+    pub fn name_owners(&mut self) {
+        let data = self.board.space.data();
+        for (task, page) in data {
+            self.deliver(Event::Owned { task: TaskId(task), page, backed: Backed::Anonymous });
+        }
+    }
+
     /// The whole fault: the program may repeat its access when this returns.
     fn fault(&mut self, page: PageId, access: Access) {
         let began = self.board.clock.ticks();
@@ -144,8 +152,8 @@ fn is_store(instruction: u32) -> bool {
 /// Code and read-only data are only read; a store to them is the program's fault.
 fn handle(address: u32, access: Access, status: u32, pc: u32) {
     let page = with(|pager| {
-        let space = &pager.board.space;
-        space.page_at(address).filter(|page| allowed(space.is_data(*page), access, status))
+        let (space, task) = (&pager.board.space, pager.scheduler.running() as u32);
+        space.page_at(address, task).filter(|page| allowed(space.is_data(*page), access, status))
     });
     match page {
         Some(page) => with(|pager| pager.fault(page, access)),

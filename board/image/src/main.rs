@@ -104,7 +104,10 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (pages, tasks, prefetch) = (space.pages() as usize, settings.tasks, settings.prefetch);
     let config = Config { frames: frames as usize, pages, tasks, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
-    let area = |blocks| SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![AreaConfig::log(blocks)] };
+    let area = |blocks| SwapAreas {
+        slots_per_block: device::SLOTS_PER_BLOCK,
+        areas: vec![AreaConfig { logs: settings.logs, ..AreaConfig::log(blocks) }],
+    };
     let below = Below { slots: None, swap: settings.blocks.map(area) };
     let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
     let engine = builder.arrival(prefetch.arrival()).build().unwrap_or_else(|e| panic!("{e}"));
@@ -117,7 +120,12 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     if let Some(swap) = engine.swap() {
         erase(swap, &mut board);
     }
-    Pager::new(engine, board, Scheduler::new(tasks, settings.slice), Prefetcher::new(prefetch, tasks, pages))
+    let mut pager =
+        Pager::new(engine, board, Scheduler::new(tasks, settings.slice), Prefetcher::new(prefetch, tasks, pages));
+    if settings.blocks.is_some() && settings.logs > 1 {
+        pager.name_owners();
+    }
+    pager
 }
 
 /// Erases the blocks of the swap area.

@@ -25,6 +25,8 @@ pub struct Settings<'a> {
     pub data: u32,
     /// Erase blocks of the data regions' swap area on the chip; none without.
     pub blocks: Option<u32>,
+    /// Logs of the swap area, to which the tasks are distributed.
+    pub logs: u32,
     /// A slice of each task, in ticks of the clock.
     pub slice: Option<u64>,
     /// What is loaded before a task waits for it.
@@ -55,11 +57,6 @@ impl<'a> Settings<'a> {
             Some(other) => panic!("there is no area={other}; give area=nvm, or none"),
         };
         let blocks = value("data").filter(|_| !nvm).map(|_| number("blocks"));
-        let both = value("journal").is_some() && blocks.is_some();
-        assert!(
-            !both,
-            "journal= and data= go together with area=nvm only: a journal's head tells nothing of a swap area"
-        );
         let (images, tasks) = images(given("image"));
         let slice = value("slice").map(|_| platform::ticks(Ps::from_us(number("slice").into())));
         assert!(tasks == 1 || slice.is_some(), "programs take turns; give slice=, in microseconds");
@@ -79,6 +76,7 @@ impl<'a> Settings<'a> {
             tasks,
             data: value("data").map_or(0, |_| number("data")),
             blocks,
+            logs: value("logs").map_or(1, |_| number("logs")),
             slice,
             prefetch: Choice { start, list_max, window },
             nvm,

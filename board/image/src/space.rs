@@ -12,9 +12,10 @@ use crate::mmu::{MEGABYTE, PAGED, TASKS, TASK_MEGABYTES};
 /// An image and a data region for each task.
 const REGIONS: usize = 2 * TASKS as usize;
 
-/// A region's address, its first page and its number of pages.
+/// Whose a region is, its address, its first page and its number of pages.
 #[derive(Clone, Copy, Default)]
 struct Region {
+    task: u32,
     start: u32,
     first: u32,
     pages: u32,
@@ -44,7 +45,8 @@ impl Space {
                 let bytes = if above == 0 { *image } else { data };
                 assert!(bytes <= MEGABYTE, "{name}={bytes}; give at most {MEGABYTE}");
                 let start = PAGED + task as u32 * TASK_MEGABYTES * MEGABYTE + above;
-                regions[number] = Region { start, first, pages: bytes.div_ceil(page) };
+                let task = task as u32;
+                regions[number] = Region { task, start, first, pages: bytes.div_ceil(page) };
                 first += regions[number].pages;
                 number += 1;
             }
@@ -78,11 +80,18 @@ impl Space {
         region.start + (page.0 - region.first) * self.page
     }
 
-    /// The page at an address.
-    pub fn page_at(&self, address: u32) -> Option<PageId> {
-        self.regions.iter().find_map(|region| {
+    /// The page at an address of this task.
+    pub fn page_at(&self, address: u32, task: u32) -> Option<PageId> {
+        self.regions.iter().filter(|region| region.task == task).find_map(|region| {
             let page = address.checked_sub(region.start)? / self.page;
             (page < region.pages).then_some(PageId(region.first + page))
         })
+    }
+
+    /// The tasks' data pages, and the task of each.
+    pub fn data(&self) -> impl Iterator<Item = (u32, PageId)> {
+        let image = self.image;
+        let data = self.regions.into_iter().filter(move |region| region.first >= image);
+        data.flat_map(|region| (region.first..region.first + region.pages).map(move |page| (region.task, PageId(page))))
     }
 }
