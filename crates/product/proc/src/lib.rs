@@ -8,7 +8,8 @@
 //!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
 //!        └─ smaps, maps ── mappings
 //! ```
-//! Beside the parsers, `pages` finds the pages of a process and brings them in or pushes them out.
+//! Beside the parsers, `pages` finds the pages of a process and brings them in or pushes them out, and `faults` records
+//! which ones it touches, in order.
 //!
 //! Nothing here decides, waits or has a budget. What referenced bits say about less RAM is decided by
 //! `coldframe-answer`.
@@ -17,6 +18,7 @@
 mod access;
 mod areas;
 mod error;
+mod faults;
 mod files;
 mod maps;
 mod pages;
@@ -29,6 +31,7 @@ mod tree;
 pub use access::{check, processor_ns};
 pub use areas::Area;
 pub use error::{unmade, ProcError};
+pub use faults::Faults;
 pub use files::{add_files, FileUse, Files};
 pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, page_in_ram, scan, touch, Advice, Place};
