@@ -204,7 +204,7 @@ def job(built: str, *more: str) -> str:
     subprocess.run([sys.executable, f"{HERE}/slow.py", "-", "--write", slow], check=True)
     tested = [f"{built}/{name}" for name in ("coldframe", "coldframe-lab", "libcoldframe_preload.so")]
     with tarfile.open(path, "w") as archive:
-        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/vm.checks", *more):
+        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/measure.py", f"{HERE}/vm.checks", *more):
             archive.add(file, os.path.join("vm", os.path.basename(file)))
     return path
 
