@@ -75,11 +75,13 @@ pub(crate) const ARRIVALS: [(&str, Arrival); 3] = [
 ];
 
 pub(crate) fn area_line(area: &AreaConfig) -> String {
-    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, spread_max } = area;
+    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, spread_max, logs } = area;
     let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
     let spread = spread_max.map_or("-".to_string(), |n| n.to_string());
     let collector = collector.name;
-    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} true {spread}\n")
+    // A journal of one log has no number of logs, as before there were several.
+    let logs = if *logs == 1 { String::new() } else { format!(" {logs}") };
+    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} true {spread}{logs}\n")
 }
 
 pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
@@ -102,6 +104,7 @@ pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
             ("true", n) => Some(n.parse().ok()?),
             _ => return None,
         },
+        logs: next().map_or(Some(1), |logs| logs.parse().ok())?,
     };
     next().is_none().then_some(area)
 }

@@ -12,7 +12,7 @@ use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{Cpu, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS};
 use coldframe_journal::{open, replay, Entry};
 use coldframe_lane::machine::{MachineConfig, Zeros};
-use coldframe_lane::window::Window;
+use coldframe_core::prefetch::Window;
 use coldframe_lane::{DeviceTimes, PageRef};
 use coldframe_sheet::StagePrices;
 
