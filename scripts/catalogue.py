@@ -176,6 +176,7 @@ def way(contender: Row, plain: float) -> Row:
         "times": measure.ratio(contender["seconds"], plain),
         "equal": sum(one["alike"] and not one["too_long"] and not one.get("over_limit") for one in each),
         "runs": len(each),
+        "page_reads": contender["page_reads"],
         "over_limit": sum(one.get("over_limit", False) for one in each),
         "why": contender["refused"] or contender["failed"] or ("too long" if contender["more"] else None),
     }

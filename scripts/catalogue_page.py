@@ -343,6 +343,22 @@ def table_of_pairs(rows: Sequence[Row]) -> str:
     return markdown_table(["program", "pager 75 %", "zram", "disk", "pager 50 %", "zram", "disk"], lines)
 
 
+def losses(rows: Sequence[Row]) -> list[str]:
+    """Where our pager takes much longer than zram, and how often pages came back by each, or why there is no time of it."""
+    lines = []
+    for row in rows:
+        for size in part(row, "pairs").get("sizes", []):
+            ours, theirs = (times(row, size["percent"], way) for way in ("pager", "zram"))
+            if not (size.get("pager") and theirs):
+                continue
+            reads = " and ".join(f"{size[way].get('page_reads', 0):,} by {words}" for way, words in (("pager", "ours"), ("zram", "zram's")))
+            if ours is None:
+                lines.append(f"{row['name']} in {size['percent']} %: {size['pager']['why'] or 'not each run was equal'}; pages came back {reads}")
+            elif (far := measure.ratio(ours, theirs)) and far > LOST:
+                lines.append(f"{row['name']} in {size['percent']} %: {far:.2f} times as long; pages came back {reads}")
+    return lines
+
+
 def page(data: Row) -> str:
     rows, machine = data["programs"], data["machine"]
     total, processors = totals(rows), machine["processors"]
@@ -398,7 +414,9 @@ def page(data: Row) -> str:
         text += table_of_pairs(rows) + "\n"
         for (share, rival), (middle, count) in total.paged.items():
             text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} programs for which both were equal.\n"
-        text += "\n"
+        lost = losses(rows)
+        text += f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one:\n\n" if lost else ""
+        text += "".join(f"- {line}.\n" for line in lost) + "\n"
     else:
         text += "Not run yet.\n\n"
     waiting = {stage: [row["name"] for row in rows if stage not in row and "skipped" not in row] for stage in ("answer", "truth", "pairs")}

@@ -54,7 +54,7 @@ def truth(distance: float, verdict: str = "yes", outside: str = "yes", died: int
 
 
 def pairs(ours: float, zram: float, equal: int = 2) -> Row:
-    way = lambda times, equal=2: {"seconds": [times] * 2, "times": times, "equal": equal, "runs": 2, "over_limit": 0, "why": None if equal == 2 else "killed"}
+    way = lambda times, equal=2: {"seconds": [times] * 2, "times": times, "equal": equal, "runs": 2, "page_reads": 7, "over_limit": 0, "why": None if equal == 2 else "killed"}
     sizes = [{"percent": share, "ram_bytes": share, "pager": way(ours, equal), "zram": way(zram), "disk": way(2.0)} for share in (75, 50)]
     return {"plain_seconds": 1.0, "of": "limit", "varies": False, "left_out": [], "sizes": sizes, "seconds": 30.0, "load": 0.5}
 
@@ -224,6 +224,8 @@ def test_totals_count_what_is_clear_and_nothing_else() -> None:
     assert found.paged[75, "zram"] == (pytest.approx(1.25), 2)
     text = page.page(data(*rows))
     assert "Not run yet, an answer: later." in text and "fails, an answer: killed" in text and "gone: skipped: not installed" in text
+    assert "near in 75 %: 2.00 times as long; pages came back 7 by ours and 7 by zram's." in text
+    assert "noise in 50 %: killed; pages came back" in text and "far in 75 %" not in text
     assert "2 of 4 limits are within" in text and "no limit is recommended: it varies" in text
 
 
