@@ -108,6 +108,8 @@ def answer(bench: truth.Bench) -> Row:
     seconds, said = bench.answer()
     if said.get("kind") != "limit":
         raise limit.Failure(f"no limit was measured: {' '.join(said.get('notes', []))}")
+    if said["exit"] != 0:
+        raise limit.Failure(f"it ends with exit code {said['exit']} without a limit")
     sizes, plain = said["limit"], said["program_seconds"]
     alone = next(run for run in said["runs"] if run["by"] == "plain")
     return {
