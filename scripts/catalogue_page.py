@@ -444,7 +444,7 @@ def plot(rows: Sequence[Row]) -> str:
     left, wide, high, top = 110, 520, 14, 44
     height = top + high * len(rows) + 26
     text = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 90} {height}" font-family="sans-serif" font-size="10">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 125} {height}" font-family="sans-serif" font-size="10">',
         '<style>text{fill:#333}.p{fill:#e4e7ea}.l{fill:#3b7dd8}.o{fill:#d9480f}.v{stroke:#102a43;stroke-width:2}.g{stroke:#bbb;stroke-dasharray:2 3}@media (prefers-color-scheme:dark){text{fill:#ddd}.p{fill:#333c44}.v{stroke:#dbe7f5}}</style>',
         f'<text x="{left}" y="14" font-size="12">Limit without swap in parts of the peak: blue. Where it lives: line. From outside: dot.</text>',
     ]
@@ -453,14 +453,14 @@ def plot(rows: Sequence[Row]) -> str:
         text.append(f'<line class="g" x1="{x:.0f}" x2="{x:.0f}" y1="{top - 8}" y2="{height - 22}"/><text x="{x:.0f}" y="{top - 12}" text-anchor="middle">{tick} %</text>')
     for i, row in enumerate(rows):
         y, found, share = top + i * high, part(row, "answer"), of_peak(row) or 0
-        x = lambda size: left + wide * min(size / found["peak_bytes"], 1.15)
+        x = lambda size: left + wide * min(size / found["peak_bytes"], 1.05)
         text.append(f'<text x="{left - 6}" y="{y + 10}" text-anchor="end">{html.escape(row["name"])}</text><rect class="p" x="{left}" y="{y + 2}" width="{wide}" height="{high - 4}"/>')
-        text.append(f'<rect class="l" x="{left}" y="{y + 2}" width="{wide * min(share, 1.15):.1f}" height="{high - 4}"/>')
+        text.append(f'<rect class="l" x="{left}" y="{y + 2}" width="{wide * min(share, 1.05):.1f}" height="{high - 4}"/>')
         if found["lives_bytes"]:
             text.append(f'<line class="v" x1="{x(found["lives_bytes"]):.1f}" x2="{x(found["lives_bytes"]):.1f}" y1="{y + 1}" y2="{y + high - 1}"/>')
         if outside := part(row, "truth").get("fast_bytes"):
             text.append(f'<circle class="o" cx="{x(outside):.1f}" cy="{y + high / 2}" r="3"/>')
-        text.append(f'<text x="{left + wide + 6}" y="{y + 10}">{measure.mib(found["limit_bytes"])} of {measure.mib(found["peak_bytes"])} MiB</text>')
+        text.append(f'<text x="{left + wide + 36}" y="{y + 10}">{measure.mib(found["limit_bytes"])} of {measure.mib(found["peak_bytes"])} MiB</text>')
     return "\n".join([*text, "</svg>"]) + "\n"
 
 
