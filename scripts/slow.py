@@ -196,10 +196,10 @@ def rivals(coldframe: str, program: str, asked: argparse.Namespace) -> None:
         for way in ways:
             own = go(way, short, 2)[0]
             outside[way] = own["outside"] / short[3]
-        whole = {way: statistics.median(times[way]) + outside[way] * asked.delay for way in ways}
+        whole = {way: measure.median(times[way]) + outside[way] * asked.delay for way in ways}
         for way in ways:
             beside = "" if way == "ours" else f"{whole['ours'] / whole[way]:.2f}"
-            print(f"{work[0]:11} {work[3]:10} {way:10} {statistics.median(times[way]):8.0f} {outside[way]:8.3f} {whole[way]:10.0f} {beside:>11}", flush=True)
+            print(f"{work[0]:11} {work[3]:10} {way:10} {measure.median(times[way]):8.0f} {outside[way]:8.3f} {whole[way]:10.0f} {beside:>11}", flush=True)
         print(f"{'':11} {last['filled_pages']} pages moved to DRAM, {last['swapped_pages']} pairs changed places, {last['move_us']:.0f} us a page", flush=True)
 
 
