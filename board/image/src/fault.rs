@@ -107,7 +107,7 @@ impl Pager {
         self.longest = self.longest.max(ticks);
         if self.engine.counts().true_faults > true_faults {
             self.start_faults += u64::from(at_start);
-            self.prefetcher.lists.major_fault(task, page);
+            self.prefetcher.major_fault(task, page);
             self.read_ahead(page);
         }
         self.after_fault();
