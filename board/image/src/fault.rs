@@ -40,8 +40,8 @@ pub struct Pager {
 }
 
 struct Slot(UnsafeCell<Option<Pager>>);
-// SAFETY: there is one processor, an abort handler does not fault, and only programs are interrupted, so `with` is never
-// entered twice.
+// SAFETY: there is one processor, an abort handler does not fault, and only programs are interrupted, so `with` is
+// never entered twice.
 unsafe impl Sync for Slot {}
 static PAGER: Slot = Slot(UnsafeCell::new(None));
 
