@@ -227,6 +227,7 @@ fn bounds_are_named() {
     assert_eq!(field(&[AreaConfig { start: 1, ..good }], 1, 1), "start");
     assert_eq!(field(&[AreaConfig { stop: 1, ..good }], 1, 1), "stop");
     assert_eq!(field(&[AreaConfig { victims: 5, ..good }], 1, 1), "victims");
+    assert_eq!(field(&[AreaConfig { logs: 0, ..good }], 1, 1), "logs");
     assert_eq!(field(&[AreaConfig { blocks: 3, ..good }], 1, 1), "blocks");
     assert_eq!(field(&[AreaConfig { blocks: 1 << 30, stop: 3, ..good }], 1, 1 << 10), "blocks * slots_per_block");
 }
