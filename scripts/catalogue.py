@@ -108,6 +108,8 @@ def answer(bench: truth.Bench) -> Row:
     seconds, said = bench.answer()
     if said.get("kind") != "limit":
         raise limit.Failure(f"no limit was measured: {' '.join(said.get('notes', []))}")
+    if said["exit"] != 0:
+        raise limit.Failure(f"it ends with exit code {said['exit']} without a limit")
     sizes, plain = said["limit"], said["program_seconds"]
     alone = next(run for run in said["runs"] if run["by"] == "plain")
     return {
@@ -176,6 +178,7 @@ def way(contender: Row, plain: float) -> Row:
         "times": measure.ratio(contender["seconds"], plain),
         "equal": sum(one["alike"] and not one["too_long"] and not one.get("over_limit") for one in each),
         "runs": len(each),
+        "page_reads": contender["page_reads"],
         "over_limit": sum(one.get("over_limit", False) for one in each),
         "why": contender["refused"] or contender["failed"] or ("too long" if contender["more"] else None),
     }

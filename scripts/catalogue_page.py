@@ -89,6 +89,8 @@ def reason(row: Row) -> str:
     files, fixed = parts["files"] / whole, 1 - parts["files"] / whole
     if limit is None:
         return f"no limit: {found['cannot_tell']}"
+    if limit > 0.95 * found["peak_bytes"] and any("no time was left" in note for note in found["notes"]):
+        return "no time was left to run all smaller sizes, so that less may do"
     saved = found["peak_bytes"] - limit
     if found["sizes_itself"]:
         return "its runtime takes less by itself in less memory"
@@ -312,6 +314,10 @@ def cause(row: Row, processors: int) -> str:
     if said["limit_bytes"] is None:
         return f"no limit is recommended: {said['cannot_tell']}"
     words = []
+    if said["limit_bytes"] > 0.95 * said["peak_bytes"] and any("no time was left" in note for note in said["notes"]):
+        words.append("the answer had no time left to run all smaller sizes")
+    if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
+        words.append("three runs at 0.9 of *fast* were fast enough, too, so that *fast* is too large")
     if found["lives_bytes"] < 0.9 * found["fast_bytes"]:
         words.append(f"it slows down by a slope, from {measure.mib(found['fast_bytes'])} to {measure.mib(found['lives_bytes'])} MiB")
     if measure.within(measure.ratio(said["lives_bytes"], found["lives_bytes"]), *OF_FAST):
@@ -335,6 +341,22 @@ def table_of_pairs(rows: Sequence[Row]) -> str:
             cells[-3] += "".join("!" for rival in ("zram",) if (one := measure.ratio(ours, times(row, share, rival))) and one > LOST)
         lines.append([row["name"], *cells])
     return markdown_table(["program", "pager 75 %", "zram", "disk", "pager 50 %", "zram", "disk"], lines)
+
+
+def losses(rows: Sequence[Row]) -> list[str]:
+    """Where our pager takes much longer than zram, and how often pages came back by each, or why there is no time of it."""
+    lines = []
+    for row in rows:
+        for size in part(row, "pairs").get("sizes", []):
+            ours, theirs = (times(row, size["percent"], way) for way in ("pager", "zram"))
+            if not (size.get("pager") and theirs):
+                continue
+            reads = " and ".join(f"{size[way].get('page_reads', 0):,} by {words}" for way, words in (("pager", "ours"), ("zram", "zram's")))
+            if ours is None:
+                lines.append(f"{row['name']} in {size['percent']} %: {size['pager']['why'] or 'not each run was equal'}; pages came back {reads}")
+            elif (far := measure.ratio(ours, theirs)) and far > LOST:
+                lines.append(f"{row['name']} in {size['percent']} %: {far:.2f} times as long; pages came back {reads}")
+    return lines
 
 
 def page(data: Row) -> str:
@@ -392,7 +414,9 @@ def page(data: Row) -> str:
         text += table_of_pairs(rows) + "\n"
         for (share, rival), (middle, count) in total.paged.items():
             text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} programs for which both were equal.\n"
-        text += "\n"
+        lost = losses(rows)
+        text += f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one:\n\n" if lost else ""
+        text += "".join(f"- {line}.\n" for line in lost) + "\n"
     else:
         text += "Not run yet.\n\n"
     waiting = {stage: [row["name"] for row in rows if stage not in row and "skipped" not in row] for stage in ("answer", "truth", "pairs")}

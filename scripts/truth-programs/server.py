@@ -11,6 +11,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         text = b"ended\n" if end else table[int(self.path.split("?")[-1] or 0) % 20000].encode() if "?" in self.path else table[7].encode()
         self.send_response(200); self.send_header("Content-Length", str(len(text))); self.end_headers(); self.wfile.write(text)
         if end:
+            self.wfile.flush()
             threading.Thread(target=server.shutdown).start()
 
     def log_message(self, *_):

@@ -35,7 +35,7 @@ def answer(peak: int = 100, limit: int | None = 60, **more: Any) -> Row:
     parts = {"anonymous": 50, "files": 45, "shared": 0, "kernel": 5}
     found = {
         "seconds": 20.0, "plain_seconds": 1.0, "plain_spread": 0.01, "exit": 0, "run_count": 9, "peak_bytes": peak, "parts": parts, "limit_bytes": limit,
-        "paste_bytes": 66, "lives_bytes": 55, "cannot_tell": None if limit else "it varies", "sizes_itself": False, "ways": [], "load": 0.5, "date": "2026-11-29T10:00Z",
+        "paste_bytes": 66, "lives_bytes": 55, "cannot_tell": None if limit else "it varies", "sizes_itself": False, "ways": [], "notes": [], "load": 0.5, "date": "2026-11-29T10:00Z",
     }  # fmt: skip
     return found | more
 
@@ -54,7 +54,7 @@ def truth(distance: float, verdict: str = "yes", outside: str = "yes", died: int
 
 
 def pairs(ours: float, zram: float, equal: int = 2) -> Row:
-    way = lambda times, equal=2: {"seconds": [times] * 2, "times": times, "equal": equal, "runs": 2, "over_limit": 0, "why": None if equal == 2 else "killed"}
+    way = lambda times, equal=2: {"seconds": [times] * 2, "times": times, "equal": equal, "runs": 2, "page_reads": 7, "over_limit": 0, "why": None if equal == 2 else "killed"}
     sizes = [{"percent": share, "ram_bytes": share, "pager": way(ours, equal), "zram": way(zram), "disk": way(2.0)} for share in (75, 50)]
     return {"plain_seconds": 1.0, "of": "limit", "varies": False, "left_out": [], "sizes": sizes, "seconds": 30.0, "load": 0.5}
 
@@ -224,6 +224,8 @@ def test_totals_count_what_is_clear_and_nothing_else() -> None:
     assert found.paged[75, "zram"] == (pytest.approx(1.25), 2)
     text = page.page(data(*rows))
     assert "Not run yet, an answer: later." in text and "fails, an answer: killed" in text and "gone: skipped: not installed" in text
+    assert "near in 75 %: 2.00 times as long; pages came back 7 by ours and 7 by zram's." in text
+    assert "noise in 50 %: killed; pages came back" in text and "far in 75 %" not in text
     assert "2 of 4 limits are within" in text and "no limit is recommended: it varies" in text
 
 
@@ -234,6 +236,9 @@ def test_reasons_come_from_the_counted_parts() -> None:
     assert page.reason(heap) == "95 % cannot leave without swap, most of it heap"
     assert page.reason(row(answer=answer(limit=60, parts=parts(anonymous=50, files=50)))).startswith("50 % is pages of files, which leave")
     assert page.reason(row(answer=answer(limit=95, parts=parts(anonymous=50, files=50)))).endswith("needs again at once")
+    late = {"parts": parts(anonymous=50, files=50), "notes": ["further sizes were not run: no time was left"]}
+    assert page.reason(row(answer=answer(limit=99, **late))).startswith("no time was left")
+    assert page.reason(row(answer=answer(limit=60, **late))).startswith("50 % is pages of files")
     assert page.reason(row(answer=answer(limit=60, sizes_itself=True))).startswith("its runtime")
 
 
