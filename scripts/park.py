@@ -170,18 +170,29 @@ def measure(coldframe, servers, rounds, length, starts):
     return found
 
 
+def major_faults(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[9])
+
+
 class Client(threading.Thread):
     """Asks one server without a pause, and keeps the time of each answer."""
 
     def __init__(self, server, weights):
         super().__init__(daemon=True)
         self.server, self.weights, self.times = server, weights, []
+        # At each answer, major faults of the server so far: read at all of the first of a turn, then now and then.
+        self.faults, self.since = [], 0
 
     def run(self):
         try:
             while True:
                 self.server.request(self.weights)
-                self.times.append(time.perf_counter())
+                now = time.perf_counter()
+                self.since = 0 if self.times and now - self.times[-1] > 0.3 else self.since + 1
+                read = self.since < 120 or self.since % 16 == 0
+                self.faults.append(major_faults(self.server.pid) if read else self.faults[-1])
+                self.times.append(now)
         except (OSError, AssertionError):
             pass
 
@@ -216,15 +227,17 @@ def measure_turns(coldframe, servers, blocks, seconds):
             time.sleep(length)
             turns.send_signal(signal.SIGINT)
             assert turns.wait() == 0
-        answers = sorted((at, i) for i, client in enumerate(clients) for at in client.times if at > begin)
-        runs = [(i, [at for at, _ in run]) for i, run in itertools.groupby(answers, key=lambda one: one[1])]
+        answers = sorted((at, i, n) for i, client in enumerate(clients) for n, at in enumerate(client.times) if at > begin)
+        runs = [(i, [(at, n) for at, _, n in run]) for i, run in itertools.groupby(answers, key=lambda one: one[1])]
         # Between blocks all of them run.
-        runs = [run for run in runs if run[1][-1] - run[1][0] > seconds / 2]
+        runs = [run for run in runs if run[1][-1][0] - run[1][0][0] > seconds / 2]
         # The first round is for the lists, and the last turn is cut short.
         for (_, before), (i, run) in list(zip(runs, runs[1:]))[len(servers):-1]:
-            times = [1e3 * (at - before[-1]) for at in run]
+            times = [1e3 * (at - before[-1][0]) for at, _ in run]
             if len(times) > 99:
-                found.setdefault((servers[i].kind, way), []).append((times[0], times[99], 1e3 * len(times) / times[-1]))
+                first, faults = run[0][1], clients[i].faults
+                waits = faults[run[99][1]] - faults[first - 1] if first else 0
+                found.setdefault((servers[i].kind, way), []).append((times[0], times[99], 1e3 * len(times) / times[-1], waits))
     return found
 
 
@@ -278,8 +291,8 @@ def measure_restarts(coldframe, kinds, rounds, length, starts):
 
 
 def show_turns(kind, found, servers):
-    print(f"{kind}, load {measure.load():.1f}; medians in ms (quartiles of the 100th answer), answers in a second")
-    print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'answers/s':>10} {'ratio':>6}")
+    print(f"{kind}, load {measure.load():.1f}; medians in ms (quartiles of the 100th answer), major faults until it, answers in a second")
+    print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'majors':>7} {'answers/s':>10} {'ratio':>6}")
     middle = lambda rows, i: measure.median(row[i] for row in rows)
     for server in servers:
         plain = found[server.kind, "SIGCONT"]
@@ -288,7 +301,7 @@ def show_turns(kind, found, servers):
             low, _, high = statistics.quantiles((row[1] for row in rows), n=4)
             sooner, more = middle(plain, 1) / middle(rows, 1), middle(rows, 2) / middle(plain, 2)
             print(f"{server.kind:8} {way:8} {len(rows):5} {middle(rows, 0):7.1f} {middle(rows, 1):7.1f} "
-                  f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 2):10.0f} {more:6.2f}")
+                  f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 3):7.0f} {middle(rows, 2):10.0f} {more:6.2f}")
 
 
 def show(kind, found, kinds, ways=WAYS):

@@ -178,7 +178,6 @@ def policies(node: str) -> dict:
 def rivals(coldframe: str, program: str, asked: argparse.Namespace) -> None:
     """On a machine with two nodes: `--slow node:1`, membind and interleaving at equal DRAM in one table. The ways take turns."""
     ways = {"ours": None} | policies("1")
-    mean = lambda own: own["outside"] / own["probes"]
     go = lambda way, work, probed: (run(coldframe, program, ["--slow", "node:1"], work, probed, asked.warm)
                                     if way == "ours" else (run_alone(ways[way], program, work, asked.warm, probed), {}))
     print(f"medians of {asked.runs} runs; ns an operation here, accesses outside DRAM an operation, and both with {asked.delay:.0f} ns for each of these")
@@ -195,7 +194,7 @@ def rivals(coldframe: str, program: str, asked: argparse.Namespace) -> None:
         outside = {}
         for way in ways:
             own = go(way, short, 2)[0]
-            outside[way] = own["outside"] / short[3]
+            outside[way] = own["outside"]
         whole = {way: measure.median(times[way]) + outside[way] * asked.delay for way in ways}
         for way in ways:
             beside = "" if way == "ours" else f"{whole['ours'] / whole[way]:.2f}"

@@ -9,7 +9,8 @@
 //! address that a page table can point at. A load and a write are copies then, and take what the processor takes.
 //!
 //! A load runs in parallel with the processor; a second one waits for the end of the first. Writes, copies and erases
-//! are carried out at once, after the loads in flight. A page that is being evicted is in the half of a DataRAM that buffers of 1 KiB leave free.
+//! are carried out at once, after the loads in flight. A page that is being evicted is in the half of a DataRAM that
+//! buffers of 1 KiB leave free.
 //!
 //! QEMU's chip is ready as soon as the command is written. The busy time of each operation is modelled from the sheet:
 //! `wait` returns when this time has passed since the start of the operation. So work of the processor in this time is

@@ -40,8 +40,8 @@ pub struct Pager {
 }
 
 struct Slot(UnsafeCell<Option<Pager>>);
-// SAFETY: there is one processor, an abort handler does not fault, and only programs are interrupted, so `with` is never
-// entered twice.
+// SAFETY: there is one processor, an abort handler does not fault, and only programs are interrupted, so `with` is
+// never entered twice.
 unsafe impl Sync for Slot {}
 static PAGER: Slot = Slot(UnsafeCell::new(None));
 
@@ -107,7 +107,7 @@ impl Pager {
         self.longest = self.longest.max(ticks);
         if self.engine.counts().true_faults > true_faults {
             self.start_faults += u64::from(at_start);
-            self.prefetcher.lists.major_fault(task, page);
+            self.prefetcher.major_fault(task, page);
             self.read_ahead(page);
         }
         self.after_fault();

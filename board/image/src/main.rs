@@ -111,7 +111,8 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let below = Below { slots: None, swap: settings.blocks.map(area) };
     let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
     let engine = builder.arrival(prefetch.arrival()).build().unwrap_or_else(|e| panic!("{e}"));
-    let head = Head { below, arrival: prefetch.arrival(), ..Head::new(settings.policy.to_string(), settings.handler, config) };
+    let head =
+        Head { below, arrival: prefetch.arrival(), ..Head::new(settings.policy.to_string(), settings.handler, config) };
     let journal = settings.journal.map(|path| journal(path, &head));
     let mut board = Board::new(table, space, clock, journal);
     if settings.nvm {

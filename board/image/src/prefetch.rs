@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 
 use coldframe_core::prefetch::{Arrival, PrefetchLists, Window};
-use coldframe_core::PageId;
+use coldframe_core::{PageId, TaskId};
 
 /// What is prefetched, and when.
 #[derive(Clone, Copy)]
@@ -46,11 +46,23 @@ impl Prefetcher {
         Prefetcher { choice, lists, pending: VecDeque::with_capacity(room), activations: 0 }
     }
 
+    /// The task had to load the page (algorithm 2).
+    pub fn major_fault(&mut self, task: TaskId, page: PageId) {
+        if self.choice.start.is_some() {
+            self.lists.major_fault(task, page);
+        }
+    }
+
     /// The page needs a hint. Nothing is allocated: there is room for each page once.
     pub fn want(&mut self, page: PageId) {
         if self.pending.len() < self.pending.capacity() {
             self.pending.push_back(page);
         }
+    }
+
+    /// Whether no page needs a hint.
+    pub fn is_done(&self) -> bool {
+        self.pending.is_empty()
     }
 
     /// The next page that needs a hint.

@@ -12,7 +12,7 @@ pub fn print(pager: &mut Pager) {
     let counts = pager.engine.counts();
     let (erases, copies) = pager.engine.swap().map_or((0, 0), |s| (s.erases().sum::<u32>(), s.counts().copies));
     println!(
-        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\
+        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\"pages\":{},\
          \"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
          \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
          \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\
@@ -25,6 +25,7 @@ pub fn print(pager: &mut Pager) {
         platform::NAME,
         mmu::processor(),
         pager.board.page(),
+        pager.board.space.pages(),
         counts.true_faults,
         counts.false_faults,
         counts.evictions,

@@ -36,7 +36,16 @@ pub struct Scheduler {
 impl Scheduler {
     /// For so many tasks; the first one runs. Without a slice a task runs until it ends.
     pub fn new(tasks: usize, slice: Option<u64>) -> Scheduler {
-        Scheduler { turns: Default::default(), tasks, running: 0, slice, next_tick: 0, began: 0, waited: 0, switches: 0 }
+        Scheduler {
+            turns: Default::default(),
+            tasks,
+            running: 0,
+            slice,
+            next_tick: 0,
+            began: 0,
+            waited: 0,
+            switches: 0,
+        }
     }
 
     /// The task that runs.

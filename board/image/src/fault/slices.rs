@@ -31,6 +31,9 @@ impl Pager {
 
     /// Whether the running slice has only started.
     pub(super) fn is_at_start(&mut self) -> bool {
+        if self.scheduler.next_tick().is_none() {
+            return false;
+        }
         let (now, waited) = self.times();
         self.scheduler.is_at_start(now, waited)
     }
@@ -95,7 +98,7 @@ impl Pager {
     /// Gives hints while a DataRAM can be spared. If only pages of the running slice could make room, the other pages
     /// have none, either.
     pub(super) fn feed(&mut self) {
-        while self.engine.has_spare_buffer() {
+        while !self.prefetcher.is_done() && self.engine.has_spare_buffer() {
             let Some(page) = self.prefetcher.take() else { return };
             if self.engine.frame_of(page).is_some() {
                 continue;

@@ -1,5 +1,5 @@
-//! A worker that touches its memory again and again, like those of the paper's stress test (SAP section 5.2): a table of
-//! read-only data, swept from end to end, with a sum for each sweep.
+//! A worker that touches its memory again and again, like those of the paper's stress test (SAP section 5.2): a table
+//! of read-only data, swept from end to end, with a sum for each sweep.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use programs::write;

@@ -225,6 +225,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_area_is_read_as_it_was_written_and_one_log_is_not_named() {
+        for logs in [1, 3] {
+            let area = AreaConfig { logs, spread_max: Some(4), ..AreaConfig::log(9) };
+            let line = area_line(&area);
+            assert_eq!(read_area(line.trim_end().strip_prefix("area=").unwrap()), Some(area));
+            assert_eq!(line, format!("area=9 0 0 greedy 1 2 2 true 4{}\n", if logs > 1 { " 3" } else { "" }));
+        }
+        assert_eq!(read_area("9 0 0 greedy 1 2 2 true - 3 3"), None);
+    }
+
+    #[test]
     fn a_journal_of_another_version_names_both_and_something_else_is_none() {
         let of = |bytes: &[u8]| crate::replay(bytes).unwrap_err().to_string();
         for kind in ["", OF_AREA] {

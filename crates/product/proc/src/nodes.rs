@@ -4,8 +4,8 @@ use std::io::{Error, Result};
 
 use crate::tree::Tree;
 
-/// Pages of one call: a call cannot be stopped.
-const BATCH: usize = 1024;
+/// Pages of one call: it empties the lists of all processors first, and cannot be stopped.
+const BATCH: usize = 4096;
 /// `MPOL_PREFERRED` and `MPOL_MF_MOVE` of include/uapi/linux/mempolicy.h.
 const PREFERRED: usize = 1;
 const MOVE: usize = 2;

@@ -1,8 +1,8 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
+use coldframe_core::prefetch::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas};
 use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
-use coldframe_core::prefetch::Window;
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::{quantity, sheet, Sheet};
 

@@ -25,7 +25,7 @@ use places::{part_pages, window, Places};
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 /// The part of the time that faults of protected pages may take, and that moves may take.
-const FAULTS: f64 = 0.01;
+const FAULTS: f64 = 0.02;
 const MOVES: f64 = 0.02;
 /// Where pages are is read again after this many times what reading took.
 const READS: u32 = 50;

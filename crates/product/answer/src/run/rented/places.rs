@@ -20,6 +20,8 @@ const GROWING_PART: usize = 4;
 const GROWTH: usize = 64;
 /// Pages that move at a time.
 const MOVES: usize = 4096;
+/// A page that did not move so often is not asked again.
+const STAYED: u8 = 3;
 /// A window is no shorter and no longer than this.
 const WINDOW: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
@@ -30,8 +32,14 @@ struct Page {
     in_dram: bool,
     /// Written in neither window when it was last watched.
     cold: bool,
-    /// It did not move when it was asked to: others have it, too, or the kernel uses it.
-    fixed: bool,
+    /// How often it did not move when it was asked to: others have it, too, or the kernel uses it just now.
+    stayed: u8,
+}
+
+impl Page {
+    fn moves(&self) -> bool {
+        self.stayed < STAYED
+    }
 }
 
 /// The pages of a program.
@@ -63,7 +71,7 @@ impl Places {
         for number in present.iter().flat_map(|range| range.start / PAGE..range.end / PAGE) {
             while old.next_if(|page| page.number < number).is_some() {}
             let page = old.next_if(|page| page.number == number).copied();
-            self.pages.push(page.unwrap_or(Page { number, in_dram: false, cold: false, fixed: false }));
+            self.pages.push(page.unwrap_or(Page { number, in_dram: false, cold: false, stayed: 0 }));
         }
         self.grows = self.pages.len() > before.len() + before.len() / GROWTH;
         self.in_dram = self.pages.iter().filter(|page| page.in_dram).count();
@@ -72,7 +80,7 @@ impl Places {
     /// Pages that move up into room that is free, as evenly spread as interleaved ones.
     pub fn fill(&self) -> Vec<u64> {
         let room = if self.grows { self.room.min(self.pages.len() / GROWING_PART) } else { self.room };
-        let slow: Vec<_> = self.pages.iter().filter(|page| !page.in_dram && !page.fixed).collect();
+        let slow: Vec<_> = self.pages.iter().filter(|page| !page.in_dram && page.moves()).collect();
         let wanted = room.saturating_sub(self.in_dram).min(slow.len()).min(MOVES);
         (0..wanted).map(|i| slow[i * slow.len() / wanted].number * PAGE).collect()
     }
@@ -103,10 +111,10 @@ impl Places {
             if part.contains(&at) {
                 let written = looks.map(|look| within(look, at));
                 page.cold = written == [false; 2];
-                up.extend((!page.in_dram && !page.fixed && written == [true; 2]).then_some(at));
+                up.extend((!page.in_dram && page.moves() && written == [true; 2]).then_some(at));
             }
         }
-        let cold = self.pages.iter().filter(|page| page.in_dram && page.cold && !page.fixed);
+        let cold = self.pages.iter().filter(|page| page.in_dram && page.cold && page.moves());
         let down: Vec<u64> = cold.take(up.len().min(most).min(MOVES)).map(|page| page.number * PAGE).collect();
         up.truncate(down.len());
         Moves { up, down }
@@ -117,7 +125,8 @@ impl Places {
         for (at, gone) in pages.iter().zip(gone) {
             let Ok(at) = self.pages.binary_search_by_key(&(at / PAGE), |page| page.number) else { continue };
             let page = &mut self.pages[at];
-            (page.fixed, page.cold) = (!gone, page.cold && !gone);
+            page.stayed += u8::from(!gone);
+            page.cold &= !gone;
             if *gone && page.in_dram != up {
                 page.in_dram = up;
                 self.in_dram = if up { self.in_dram + 1 } else { self.in_dram - 1 };
@@ -196,11 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_does_not_move_is_not_asked_again_and_one_that_is_gone_is_forgotten() {
+    fn a_page_that_never_moves_is_not_asked_for_ever_and_one_that_is_gone_is_forgotten() {
         let mut places = filled(2, 8);
         let seen = [range(1..2)];
-        let moves = places.swap(&range(0..8), [&seen, &seen], 9);
-        places.moved(&moves.up, &[false], true);
+        for _ in 0..STAYED {
+            let moves = places.swap(&range(0..8), [&seen, &seen], 9);
+            assert_eq!(moves.up, at(&[1]));
+            places.moved(&moves.up, &[false], true);
+        }
         assert_eq!(places.swap(&range(0..8), [&seen, &seen], 9), Moves::default());
         places.now(&[range(3..8)]);
         assert_eq!(places.bytes(), [PAGE, 5 * PAGE]);
