@@ -421,7 +421,7 @@ def page(data: Row) -> str:
     if any(part(row, "pairs") for row in rows):
         text += table_of_pairs(rows) + "\n"
         for (share, rival), (middle, count) in total.paged.items():
-            text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} programs for which both were equal.\n"
+            text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} program{'' if count == 1 else 's'} for which both were equal.\n"
         lost = losses(rows)
         text += f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one:\n\n" if lost else ""
         text += "".join(f"- {line}.\n" for line in lost) + "\n"
