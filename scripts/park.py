@@ -31,6 +31,8 @@ import signal
 import threading
 import time
 
+import measure
+
 KEYS, BYTES, EACH = 120_000, 1000, 8
 WAYS = ("SIGCONT", "resume", "--soon")
 
@@ -130,7 +132,8 @@ def takes(*words):
         begin = time.perf_counter()
         subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return 1e3 * (time.perf_counter() - begin)
-    return statistics.median(once() for _ in range(31))
+
+    return measure.median(once() for _ in range(31))
 
 
 def measure(coldframe, servers, rounds, length, starts):
@@ -167,18 +170,29 @@ def measure(coldframe, servers, rounds, length, starts):
     return found
 
 
+def major_faults(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[9])
+
+
 class Client(threading.Thread):
     """Asks one server without a pause, and keeps the time of each answer."""
 
     def __init__(self, server, weights):
         super().__init__(daemon=True)
         self.server, self.weights, self.times = server, weights, []
+        # At each answer, major faults of the server so far: read at all of the first of a turn, then now and then.
+        self.faults, self.since = [], 0
 
     def run(self):
         try:
             while True:
                 self.server.request(self.weights)
-                self.times.append(time.perf_counter())
+                now = time.perf_counter()
+                self.since = 0 if self.times and now - self.times[-1] > 0.3 else self.since + 1
+                read = self.since < 120 or self.since % 16 == 0
+                self.faults.append(major_faults(self.server.pid) if read else self.faults[-1])
+                self.times.append(now)
         except (OSError, AssertionError):
             pass
 
@@ -213,15 +227,17 @@ def measure_turns(coldframe, servers, blocks, seconds):
             time.sleep(length)
             turns.send_signal(signal.SIGINT)
             assert turns.wait() == 0
-        answers = sorted((at, i) for i, client in enumerate(clients) for at in client.times if at > begin)
-        runs = [(i, [at for at, _ in run]) for i, run in itertools.groupby(answers, key=lambda one: one[1])]
+        answers = sorted((at, i, n) for i, client in enumerate(clients) for n, at in enumerate(client.times) if at > begin)
+        runs = [(i, [(at, n) for at, _, n in run]) for i, run in itertools.groupby(answers, key=lambda one: one[1])]
         # Between blocks all of them run.
-        runs = [run for run in runs if run[1][-1] - run[1][0] > seconds / 2]
+        runs = [run for run in runs if run[1][-1][0] - run[1][0][0] > seconds / 2]
         # The first round is for the lists, and the last turn is cut short.
         for (_, before), (i, run) in list(zip(runs, runs[1:]))[len(servers):-1]:
-            times = [1e3 * (at - before[-1]) for at in run]
+            times = [1e3 * (at - before[-1][0]) for at, _ in run]
             if len(times) > 99:
-                found.setdefault((servers[i].kind, way), []).append((times[0], times[99], 1e3 * len(times) / times[-1]))
+                first, faults = run[0][1], clients[i].faults
+                waits = faults[run[99][1]] - faults[first - 1] if first else 0
+                found.setdefault((servers[i].kind, way), []).append((times[0], times[99], 1e3 * len(times) / times[-1], waits))
     return found
 
 
@@ -275,9 +291,9 @@ def measure_restarts(coldframe, kinds, rounds, length, starts):
 
 
 def show_turns(kind, found, servers):
-    print(f"{kind}, load {os.getloadavg()[0]:.1f}; medians in ms (quartiles of the 100th answer), answers in a second")
-    print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'answers/s':>10} {'ratio':>6}")
-    middle = lambda rows, i: statistics.median(row[i] for row in rows)
+    print(f"{kind}, load {measure.load():.1f}; medians in ms (quartiles of the 100th answer), major faults until it, answers in a second")
+    print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'majors':>7} {'answers/s':>10} {'ratio':>6}")
+    middle = lambda rows, i: measure.median(row[i] for row in rows)
     for server in servers:
         plain = found[server.kind, "SIGCONT"]
         for way in ("SIGCONT", "turns"):
@@ -285,11 +301,11 @@ def show_turns(kind, found, servers):
             low, _, high = statistics.quantiles((row[1] for row in rows), n=4)
             sooner, more = middle(plain, 1) / middle(rows, 1), middle(rows, 2) / middle(plain, 2)
             print(f"{server.kind:8} {way:8} {len(rows):5} {middle(rows, 0):7.1f} {middle(rows, 1):7.1f} "
-                  f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 2):10.0f} {more:6.2f}")
+                  f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 3):7.0f} {middle(rows, 2):10.0f} {more:6.2f}")
 
 
 def show(kind, found, kinds, ways=WAYS):
-    load = os.getloadavg()[0]
+    load = measure.load()
     print(f"{kind}, load {load:.1f}; medians in ms (quartiles of the 100th answer), and the 100th beside SIGCONT's")
     print(f"{'server':8} {'way':8} {'first':>7} {'100th':>7} {'':15} {'last':>7} {'ratio':>6}")
     for server in kinds:
@@ -299,26 +315,27 @@ def show(kind, found, kinds, ways=WAYS):
             low, _, high = statistics.quantiles(hundredth, n=4)
             # Of rounds next to each other, as the load changes.
             beside = [found[server, "SIGCONT"][i][1] / rows[i][1] for i in range(len(rows))]
-            middle = statistics.median
+            middle = measure.median
             quartiles = f"({low:.1f}-{high:.1f})"
             print(f"{server:8} {way:8} {middle(first):7.1f} {middle(hundredth):7.1f} {quartiles:15} "
                   f"{middle(last):7.1f} {middle(beside):6.2f}")
 
 
 def main():
-    asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    asked.add_argument("coldframe")
-    asked.add_argument("--rounds", type=int, default=6)
-    asked.add_argument("--on", choices=["zram", "file"])
-    asked.add_argument("--turn", type=int, default=400, help="requests of a turn")
-    asked.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
-    asked.add_argument("--restart", action="store_true", help="the first turn of servers that are started anew")
-    asked.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
-    asked.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    asked = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--on", choices=["zram", "file"])
+    parser.add_argument("--turn", type=int, default=400, help="requests of a turn")
+    parser.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
+    parser.add_argument("--restart", action="store_true", help="the first turn of servers that are started anew")
+    parser.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench-park makes swap; run it as root")
-    coldframe = os.path.abspath(asked.coldframe)
+    coldframe = measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     if not asked.inside:
         for on in [asked.on] if asked.on else ["zram", "file"]:
             # It makes swap and takes it away. The servers are in groups of their own.

@@ -25,11 +25,13 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 
+import measure
+
+PATIENCE_S = 600.0
 HEAP_MIB, RAM_MIB = 256, 64
 SOURCE = r"""
 #include <fcntl.h>
@@ -91,10 +93,10 @@ WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index"
 def run_alone(policy: list, program: str, work: tuple, warm: int, probed: int = 0) -> dict:
     """The program's own figures without a pager."""
     _, hot, part, ops = work
-    done = subprocess.run([program, str(hot), str(part), str(ops), str(probed), str(warm), *policy], capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        sys.exit(f"slow.py: {program} ended with {done.returncode}: {done.stderr[-400:]}")
-    return json.loads(done.stderr.splitlines()[-1])
+    done = measure.start([program, str(hot), str(part), str(ops), str(probed), str(warm), *policy], patience=PATIENCE_S)
+    if done.code != 0:
+        sys.exit(f"slow.py: {program} ended with {done.code}: {done.last[-400:]}")
+    return json.loads(done.last)
 
 
 def run(coldframe: str, program: str, how: list, work: tuple, probed: int, warm: int, ram: int = RAM_MIB) -> tuple:
@@ -103,10 +105,11 @@ def run(coldframe: str, program: str, how: list, work: tuple, probed: int, warm:
     with tempfile.NamedTemporaryFile() as stats:
         program_of = f"{coldframe}-lab" if "--slow" in how else coldframe
         command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{ram}MiB", *how, "--", program, str(hot), str(part), str(ops), str(probed), str(warm)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
-        if done.returncode != 0 or not lines:
-            sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.returncode}: {done.stderr[-400:]}")
+        done = measure.start(command, patience=PATIENCE_S)
+        errors = done.errors.decode(errors="replace")
+        lines = [line for line in errors.splitlines() if line.startswith("{\"ns\"")]
+        if done.code != 0 or not lines:
+            sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.code}: {errors[-400:]}")
         with open(stats.name) as file:
             return json.loads(lines[0]), json.load(file)
 
@@ -136,10 +139,12 @@ def where(coldframe: str, program: str) -> None:
     for work in (WORK[0][:3] + (20_000,),):
         os.environ["HEAP_MIB"] = str(HEAP_MIB // 8)
         write("/proc/sys/kernel/numa_balancing", "0")
+        own, stats = run(coldframe, program, ["--slow", "node:1", "--device", "LPDDR2-PCM"], work, 2, 1, RAM_MIB // 8)
+        show(work, "copied", own, f", {stats['counts']['device_bytes_read'] >> 12} pages copied")
         own, stats = run(coldframe, program, ["--slow", "node:1"], work, 2, 1, RAM_MIB // 8)
-        show(work, "ours", own, f", {stats['counts']['device_bytes_read'] >> 12} pages copied")
-        show(work, "membind", run_alone(["2", "2"], program, work, 1, 2))
-        show(work, "interleave", run_alone(["3", "3"], program, work, 1, 2))
+        show(work, "ours", own, f", {stats['swapped_pages']} pairs of pages changed places")
+        for way, policy in policies("1").items():
+            show(work, way, run_alone(policy, program, work, 1, 2))
         work = (*work[:3], 40 * work[3])
         os.environ["HEAP_MIB"] = str(HEAP_MIB)
         write("/sys/kernel/mm/numa/demotion_enabled", "1")
@@ -157,6 +162,46 @@ def where(coldframe: str, program: str) -> None:
         write("/sys/kernel/mm/numa/demotion_enabled", "0")
 
 
+WEIGHTS = "/sys/kernel/mm/mempolicy/weighted_interleave/node{}"
+
+
+def policies(node: str) -> dict:
+    """The program's own policies: MPOL_BIND to the slow node, and MPOL_WEIGHTED_INTERLEAVE (Linux 6.9) with a quarter in DRAM; before,
+    MPOL_INTERLEAVE, which puts half of the pages there. With the nodes as a mask."""
+    weighted = os.path.exists(WEIGHTS.format(0))
+    for each, weight in (("0", RAM_MIB), (node, HEAP_MIB - RAM_MIB)) if weighted else ():
+        write(WEIGHTS.format(each), str(weight * 4 // HEAP_MIB))
+    both = str(1 << int(node) | 1)
+    return {"membind": ["2", str(1 << int(node))], "interleave": ["6" if weighted else "3", both]}
+
+
+def rivals(coldframe: str, program: str, asked: argparse.Namespace) -> None:
+    """On a machine with two nodes: `--slow node:1`, membind and interleaving at equal DRAM in one table. The ways take turns."""
+    ways = {"ours": None} | policies("1")
+    go = lambda way, work, probed: (run(coldframe, program, ["--slow", "node:1"], work, probed, asked.warm)
+                                    if way == "ours" else (run_alone(ways[way], program, work, asked.warm, probed), {}))
+    print(f"medians of {asked.runs} runs; ns an operation here, accesses outside DRAM an operation, and both with {asked.delay:.0f} ns for each of these")
+    print(f"{'':11} {'operations':>10} {'way':10} {'here':>8} {'outside':>8} {'with delay':>10} {'ours beside':>11}")
+    for work in ((*one[:3], asked.times * one[3]) for one in WORK if asked.only in one[0]):
+        times, last = {way: [] for way in ways}, {}
+        for _ in range(asked.runs):
+            for way in ways:
+                own, stats = go(way, work, 0)
+                times[way].append(own["ns"])
+                last = stats or last
+        # A probe is a system call: as many operations as before would take minutes.
+        short = (*work[:3], max(work[3] // 4, 1))
+        outside = {}
+        for way in ways:
+            own = go(way, short, 2)[0]
+            outside[way] = own["outside"]
+        whole = {way: measure.median(times[way]) + outside[way] * asked.delay for way in ways}
+        for way in ways:
+            beside = "" if way == "ours" else f"{whole['ours'] / whole[way]:.2f}"
+            print(f"{work[0]:11} {work[3]:10} {way:10} {measure.median(times[way]):8.0f} {outside[way]:8.3f} {whole[way]:10.0f} {beside:>11}", flush=True)
+        print(f"{'':11} {last['filled_pages']} pages moved to DRAM, {last['swapped_pages']} pairs changed places, {last['move_us']:.0f} us a page", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("coldframe")
@@ -166,6 +211,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=1, help="so many times as many operations, without zram, which would take hours")
     parser.add_argument("--only", default="", help="patterns with this word")
     parser.add_argument("--where", metavar="PROGRAM", help="count where accesses go, with this program (--write makes it), on a machine with two nodes")
+    parser.add_argument("--rivals", metavar="PROGRAM", help="ours, membind and interleaving in one table, with this program, on a machine with two nodes")
     parser.add_argument("--write", metavar="PROGRAM", help="compile the program, and end")
     parser.add_argument("--place", default="node:0", help="slow memory")
     parser.add_argument("--format", choices=["table", "json"], default="table")
@@ -174,6 +220,8 @@ def main() -> None:
         return subprocess.run([os.environ.get("CC", "cc"), "-O1", "-xc", "-o", asked.write, "-"], input=SOURCE, text=True, check=True) and None
     if asked.where:
         return where(asked.coldframe, asked.where)
+    if asked.rivals:
+        return rivals(asked.coldframe, asked.rivals, asked)
     if os.geteuid() != 0 or not os.path.exists("/sys/class/zram-control"):
         sys.exit("slow.py: needs root and zram (modprobe zram), for the kernel's swap to compare with")
     rows = []
@@ -185,8 +233,7 @@ def main() -> None:
         slow, zram = ["--slow", asked.place], ["--by", "kernel", "--swap", "zram"]
         node = asked.place.removeprefix("node:")
         two = node.isdigit() and node != "0"
-        # MPOL_BIND and MPOL_INTERLEAVE, with the nodes as a mask.
-        alone = {"membind": ["2", str(1 << int(node))] if two else [], "interleave": ["3", str(1 << int(node) | 1)] if two else []}
+        alone = policies(node) if two else {"membind": [], "interleave": []}
         for work in ((*one[:3], asked.times * one[3]) for one in WORK if asked.only in one[0]):
             times = {"slow": [], "zram": [], "membind": [], "interleave": []}
             for _ in range(asked.runs):
@@ -195,12 +242,13 @@ def main() -> None:
                     own, stats = run(asked.coldframe, program, how, work, 0, asked.warm)
                     times[name].append(own["ns"])
                     if name == "slow":
-                        copied = stats["counts"]["device_bytes_read"] / (work[3] * (1 + asked.warm / 5))
-                        promoted = stats["counts"]["promotions"]
+                        counts = stats.get("counts") or {"device_bytes_read": stats["swapped_pages"] << 12, "promotions": stats["swapped_pages"]}
+                        copied = counts["device_bytes_read"] / (work[3] * (1 + asked.warm / 5))
+                        promoted = counts["promotions"]
                 for name, policy in alone.items():
                     times[name].append(run_alone(policy, program, work, asked.warm)["ns"])
-            probed = run(asked.coldframe, program, slow, work, 1, asked.warm)[0]
-            ours, theirs, bound, mixed = (statistics.median(times[name] or [float("nan")]) for name in ("slow", "zram", "membind", "interleave"))
+            probed = run(asked.coldframe, program, slow, work, 2 if two else 1, asked.warm)[0]
+            ours, theirs, bound, mixed = (measure.median(times[name] or [float("nan")]) for name in ("slow", "zram", "membind", "interleave"))
             delayed = ours + probed["outside"] * asked.delay
             bound += probed["probes"] * asked.delay
             mixed += (1 - RAM_MIB / HEAP_MIB) * probed["probes"] * asked.delay

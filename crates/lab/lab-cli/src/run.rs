@@ -7,10 +7,13 @@ use std::process::ExitCode;
 use coldframe_answer::run::paged::{run as run_program, Order, PagedRun};
 use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::{default_backing, Executable};
+use coldframe_answer::run::rented::{has_processors, rented};
 use coldframe_answer::run::signals::Signals;
+use coldframe_core::Bytes;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_plots::priced::Price;
+use coldframe_sheet::swap_energy::{self, SwapCounts};
 use coldframe_sheet::{quantity, sheet, Sheet};
 use serde::Serialize;
 
@@ -38,7 +41,10 @@ heap and its large private anonymous mappings. Statistics are printed on stderr 
 of writing. The area is --swap-size or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
 number, the statistics say so and do not guess.
 
---slow: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. With a \
+--slow node:N, a node without processors (CXL): the program lies there, with --ram of it on the first node. Pages \
+that are written often change places with pages that are not; each stays mapped and writable, so nothing waits. \
+--slow of another kind, or with a --device whose cells wear out, or with --policy, --handler, --evict-batch or \
+--journal: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. With a \
 sheet of such a memory, --device gives its energy by the copies and the time; reads in place are not seen. \
 The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
 pages, in no budget, before its parent goes on. An io_uring and files with direct I/O (FUSE) are refused: the kernel \
@@ -134,6 +140,9 @@ impl Verb<Failure> for Args {
         slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
         let (signals, program) = (Signals::catch()?, Executable::find(&self.command)?);
         let order = Order { by: Pager::Ours, ..Order::new(&program, options, &signals) };
+        if let Some(node) = self.rents(sheet.as_ref()) {
+            return self.in_slow_memory(&order, node, sheet.as_ref(), quiet);
+        }
         let run = run_program(&order, &Terminal::new(quiet))?;
         let priced =
             sheet.as_ref().map(|sheet| Price::of(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
@@ -149,6 +158,47 @@ impl Verb<Failure> for Args {
         }
         Ok(ExitCode::from(run.program().status))
     }
+}
+
+impl Args {
+    /// The node of a program whose pages are moved there and stay writable: one without processors, whose memory does not
+    /// wear out, and no option of the engine is given. Otherwise each write copies its page.
+    fn rents(&self, sheet: Option<&Sheet>) -> Option<u32> {
+        let wears = sheet.is_some_and(|sheet| sheet.endurance.cycles.is_some());
+        let engine = self.policy.is_some() || self.handler.is_some() || self.journal.is_some();
+        let engine = engine || self.evict_batch.is_some() || self.inject.is_some();
+        let node = self.slow.as_deref()?.strip_prefix("node:")?.parse().ok()?;
+        (!wears && !engine && has_processors(node) == Some(false)).then_some(node)
+    }
+
+    fn in_slow_memory(&self, order: &Order, node: u32, of: Option<&Sheet>, quiet: bool) -> Result<ExitCode, Failure> {
+        let break_even = of.map_or(Ok(BREAK_EVEN), break_even)?;
+        let run = rented(order, node, break_even, &Terminal::new(quiet))?;
+        if let Some(path) = &self.stats {
+            output::file(path, &output::json(&run))?;
+        }
+        match (quiet, self.format.as_str()) {
+            (true, _) => {}
+            (false, "json") => eprint!("{}", output::json(&run)),
+            (false, _) => output::tell(&coldframe_show::run::rented(&run)),
+        }
+        Ok(ExitCode::from(run.program.status))
+    }
+}
+
+/// Uses of a page that pay for its move: those of table II of DR.Swap, as for its copies.
+const BREAK_EVEN: f64 = 99.0;
+/// Bytes of a use: a cache line.
+const LINE: Bytes = Bytes(64);
+
+/// The same by a sheet: the time of a page's way there and back over that of reading a line.
+fn break_even(sheet: &Sheet) -> Result<f64, Failure> {
+    let memory = sheet.bus_memory().map_err(ExperimentError::from)?;
+    let time = |bytes, swap_outs| {
+        let counts = SwapCounts { swap_ins: 1, swap_outs, ..SwapCounts::default() };
+        swap_energy::bus_times(&memory, bytes, &counts).active.0 as f64
+    };
+    Ok(time(Bytes(PAGE as u64), 1) / time(LINE, 0).max(1.0))
 }
 
 /// A folder also for programs that change theirs.

@@ -20,6 +20,7 @@ use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
 
 mod lists;
+mod order;
 mod pages;
 pub(crate) mod parked;
 

@@ -20,6 +20,7 @@
 //! |---|---|
 //! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too |
 //! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given |
+//! | `COLDFRAME_WRITES` | in its place: nothing is managed, and another process sees writes ([`writes`]) |
 //!
 //! If this library cannot start, it says so on file descriptor 2. The first program of a run then ends, with 2 for a
 //! setting, 4 for a feature that this machine lacks, and 5 for other reasons. A later program of the run (the shared
@@ -48,6 +49,7 @@ mod start;
 mod symbols;
 mod sys;
 mod syscall;
+mod writes;
 
 #[cfg(not(test))]
 #[global_allocator]

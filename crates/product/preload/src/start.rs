@@ -13,9 +13,12 @@ use crate::managed::{gate, memory, stacks};
 use crate::process::{files, fork, limits};
 use crate::say::{fail, say};
 use crate::symbols::{caller, deepbind, next, own_calls};
+use crate::writes;
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
+/// In its place: the program's memory stays as it is, and its writes are noted.
+const WRITES: &[u8] = b"COLDFRAME_WRITES";
 
 /// Exit codes: wrong setting, and what this machine cannot do.
 const SETTING: u8 = 2;
@@ -46,8 +49,9 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     // SAFETY: glibc calls constructors with argc, argv and envp.
     let read = |name| unsafe { variable(environment, name) };
     let options = match read(OPTIONS).map(Options::decode) {
-        Some(Ok(options)) => options,
+        Some(Ok(options)) => Some(options),
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
+        None if read(WRITES).is_some() => None,
         None => fail(SETTING, "COLDFRAME_OPTIONS is not set; start the program with `coldframe run`"),
     };
     deepbind::find();
@@ -56,6 +60,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     if !caller::known() {
         fail(MACHINE, "the C library is not glibc (no libc.so.6); only programs for glibc can be run");
     }
+    let Some(options) = options else { return writes::note() };
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     // Before a pager process shares the memory: afterwards the kernel would wait for a grace period, some 10 ms.
     gate::start(threads::keep_robust_list);

@@ -37,19 +37,19 @@ pub enum Advice {
 /// `struct pm_scan_arg` of include/uapi/linux/fs.h.
 #[repr(C)]
 #[derive(Default)]
-struct Scan {
-    size: u64,
-    flags: u64,
-    start: u64,
-    end: u64,
-    walk_end: u64,
-    vec: u64,
-    room: u64,
-    pages_max: u64,
-    inverted: u64,
-    all_of: u64,
-    any_of: u64,
-    returned: u64,
+pub(crate) struct Scan {
+    pub(crate) size: u64,
+    pub(crate) flags: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) walk_end: u64,
+    pub(crate) vec: u64,
+    pub(crate) room: u64,
+    pub(crate) pages_max: u64,
+    pub(crate) inverted: u64,
+    pub(crate) all_of: u64,
+    pub(crate) any_of: u64,
+    pub(crate) returned: u64,
 }
 
 /// `struct page_region`: pages in a row.
@@ -63,7 +63,8 @@ struct Region {
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`.
 const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
-/// `PAGE_IS_FILE` and so on.
+/// `PAGE_IS_WRITTEN` and so on.
+pub(crate) const WRITTEN: u64 = 1 << 1;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
@@ -88,21 +89,28 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
         Place::Swap => (SWAPPED, 0),
         Place::File => (PRESENT | FILE, 0),
     };
-    let (mut ranges, mut regions) = (Vec::new(), [Region::default(); BATCH]);
-    let mut scan = Scan { size: size_of::<Scan>() as u64, end: END, all_of, inverted, ..Scan::default() };
-    (scan.vec, scan.room, scan.returned) = (regions.as_mut_ptr() as u64, BATCH as u64, PRESENT | SWAPPED);
-    loop {
-        // SAFETY: both structures live through the call, which fills in no more than `room` regions.
-        let count = unsafe { libc::ioctl(file.as_raw_fd(), PAGEMAP_SCAN, &mut scan) };
-        if count < 0 {
-            let error = Error::last_os_error();
-            let old = matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL));
-            return Err(if old { ErrorKind::Unsupported.into() } else { error });
-        }
-        ranges.extend(regions[..count as usize].iter().map(|region| region.start..region.end));
-        scan.start = scan.walk_end;
-        if scan.walk_end >= scan.end {
-            return Ok(ranges);
+    Scan { end: END, all_of, inverted, ..Scan::default() }.ranges(&file)
+}
+
+impl Scan {
+    /// The pages that it asks for, as ranges of addresses in order.
+    pub(crate) fn ranges(mut self, map: &File) -> Result<Vec<Range<u64>>> {
+        let (mut ranges, mut regions) = (Vec::new(), [Region::default(); BATCH]);
+        (self.size, self.vec, self.room) = (size_of::<Scan>() as u64, regions.as_mut_ptr() as u64, BATCH as u64);
+        self.returned = PRESENT | SWAPPED;
+        loop {
+            // SAFETY: both structures live through the call, which fills in no more than `room` regions.
+            let count = unsafe { libc::ioctl(map.as_raw_fd(), PAGEMAP_SCAN, &mut self) };
+            if count < 0 {
+                let error = Error::last_os_error();
+                let old = matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL));
+                return Err(if old { ErrorKind::Unsupported.into() } else { error });
+            }
+            ranges.extend(regions[..count as usize].iter().map(|region| region.start..region.end));
+            self.start = self.walk_end;
+            if self.walk_end >= self.end {
+                return Ok(ranges);
+            }
         }
     }
 }

@@ -55,12 +55,20 @@ pub fn parked(program: &Program) -> String {
 /// One that runs again; `soon`: whose pages are there again.
 pub fn resumed(name: &str, program: &Program, soon: bool) -> String {
     let (listed, name) = (human_size(program.bytes.listed), named(name, &program.program));
-    match (soon, program.bytes.listed) {
+    let words = match (soon, program.bytes.listed) {
         (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
         (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
         (false, 0) => format!("{name} runs.\n"),
         (false, _) => format!("{name} runs; {listed} that it used before are fetched beside it.\n"),
-    }
+    };
+    words + &unordered(program.unordered.as_deref())
+}
+
+/// The sentence about a list without an order of its own; empty: it has one.
+fn unordered(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| {
+        format!("The kernel records no faults for this user ({why}): what was used is loaded by address.\n")
+    })
 }
 
 /// Programs that took turns.
@@ -77,5 +85,6 @@ pub fn turns(turns: &Turns) -> String {
         TurnsEnd::OneLeft => "Fewer than two programs are left, so there are no more turns.",
     };
     let table = styled(&headings, turns.programs.iter().map(row).collect(), 1);
-    format!("{table}\n{} of turns. {end}\n", human_seconds(turns.seconds))
+    let unordered = unordered(turns.programs.iter().find_map(|program| program.unordered.as_deref()));
+    format!("{table}\n{} of turns. {end}\n{unordered}", human_seconds(turns.seconds))
 }

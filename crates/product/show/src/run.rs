@@ -2,6 +2,7 @@
 
 use coldframe_answer::run::by_kernel::{KernelRun, Stall};
 use coldframe_answer::run::paged::{PagedRun, PagerRun, SwapAreaRun, Times, PAGE};
+use coldframe_answer::run::rented::RentedRun;
 use coldframe_sheet::quantity::{human_count, human_size};
 
 use crate::table::styled;
@@ -13,6 +14,17 @@ pub fn words(run: &PagedRun) -> String {
         PagedRun::Pager(pager) => nothing_came(pager) + &by_pager(pager) + &disk(pager) + &killed(run),
         PagedRun::Kernel(run) => by_kernel(run),
     }
+}
+
+/// A run in slow memory.
+pub fn rented(run: &RentedRun) -> String {
+    let [heap, dram, ram] = [run.heap_bytes, run.in_dram_bytes, run.ram_bytes].map(human_size);
+    let [swapped, parts] = [run.swapped_pages, run.parts].map(human_count);
+    format!(
+        "{heap} at most, {dram} of it in DRAM ({ram} given), the rest on node {}\n{swapped} pairs of pages changed \
+         places ({:.1} us a page), {parts} parts watched\n{:.2} s\n",
+        run.node, run.move_us, run.program.seconds
+    )
 }
 
 /// Whether the kernel has killed something of a run, which `--quiet` does not drop; empty: no.

@@ -17,6 +17,8 @@ pub mod order;
 pub mod paged;
 pub mod pager;
 pub mod program;
+#[allow(unsafe_code, reason = "between fork and exec a child sets its memory's node")]
+pub mod rented;
 pub mod rights;
 pub mod runs;
 pub mod runtime;

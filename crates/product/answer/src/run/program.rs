@@ -152,6 +152,13 @@ fn lacks(backing: &Path, matters: impl Fn(&Finding) -> bool) -> Result<(), Answe
 
 /// The command that starts the program with our pager.
 pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, AnswerError> {
+    let mut process = preloading(command)?;
+    process.env("COLDFRAME_OPTIONS", options.encode());
+    Ok(process)
+}
+
+/// The command that starts the program with our library.
+pub(crate) fn preloading(command: &[OsString]) -> Result<Command, AnswerError> {
     // Ours is loaded first, then the user's own.
     let mut preload = from_program(&find_preload()?);
     if let Some(preloaded) = std::env::var_os("LD_PRELOAD").filter(|preloaded| !preloaded.is_empty()) {
@@ -159,7 +166,7 @@ pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, An
         preload.push(preloaded);
     }
     let mut process = plain(command);
-    process.arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
+    process.arg0(&command[0]).env("LD_PRELOAD", preload);
     Ok(process)
 }
 

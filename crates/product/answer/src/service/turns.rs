@@ -99,6 +99,9 @@ pub struct Turned {
     pub fetched_bytes: u64,
     /// It has ended.
     pub ended: bool,
+    /// Why its faults are not recorded, so that its list is loaded in the order of addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unordered: Option<String>,
 }
 
 struct Member {
@@ -212,7 +215,8 @@ fn members(names: &[String]) -> Result<VecDeque<Member>, AnswerError> {
         let now = parked.status();
         let (turns, idle_turns, seconds, fetched_bytes, ended) = (0, 0, 0.0, 0, false);
         let (name, process, program) = (now.name, now.process, now.program);
-        let turned = Turned { name, process, program, turns, idle_turns, seconds, fetched_bytes, ended };
+        let unordered = None;
+        let turned = Turned { name, process, program, turns, idle_turns, seconds, fetched_bytes, ended, unordered };
         members.push_back(Member {
             number,
             parked,
@@ -238,7 +242,10 @@ impl Member {
     /// Lets it run. False: it has ended.
     fn try_resume(&mut self) -> Result<bool, AnswerError> {
         self.began = Instant::now();
-        self.or_gone(|member| member.parked.resume().map(drop))
+        self.or_gone(|member| {
+            member.turned.unordered = member.parked.resume()?.unordered;
+            Ok(())
+        })
     }
 
     fn or_gone(&mut self, act: impl FnOnce(&mut Member) -> Result<(), KernelError>) -> Result<bool, AnswerError> {

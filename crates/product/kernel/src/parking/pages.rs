@@ -2,8 +2,9 @@
 //!
 //! Two looks at the page tables make a list: the pages that were in swap when the program began to run, and of those
 //! the ones in RAM when it is stopped again: it had to load them, or has used what was loaded for it. Their order is
-//! lost: it is that of addresses. The core's lists (`coldframe_core::prefetch::PrefetchLists`) want each fault when it
-//! comes, and a bound at the start; Linux tells neither.
+//! that of addresses; what was touched first is in `order`. The core's lists
+//! (`coldframe_core::prefetch::PrefetchLists`) want each fault when it comes, and a bound at the start; the kernel's
+//! record of faults (`coldframe_proc::Faults`) is read once a turn.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

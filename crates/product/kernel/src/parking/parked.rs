@@ -8,13 +8,16 @@
 //!
 //! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.
 
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{advise, check, escaped, scan, touch, Advice, Place, Process, PAGE};
+use coldframe_proc::{advise, check, escaped, scan, touch, Advice, Faults, Place, Process, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +28,7 @@ use crate::group::processes::{is_stopped, waiting};
 use crate::group::target::Target;
 use crate::group::version::Version;
 use crate::parking::lists::Lists;
+use crate::parking::order::{first_and_rest, merged};
 use crate::parking::pages::{but_one_part, Pages};
 use crate::swap::Swaps;
 use crate::{Guard, KernelError};
@@ -56,6 +60,9 @@ pub struct Program {
     pub parked: bool,
     /// Its memory.
     pub bytes: Bytes,
+    /// Why its faults are not recorded, so that its list is loaded in the order of addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unordered: Option<String>,
 }
 
 /// The memory of a parked program.
@@ -87,6 +94,11 @@ pub struct Parked {
     /// All pages that can leave were pushed out when it was parked.
     pushed: bool,
     list: Pages,
+    /// Of the list, what the last turns touched first, in that order.
+    order: BTreeMap<u32, Vec<u64>>,
+    /// The faults of this turn.
+    faults: BTreeMap<u32, Faults>,
+    unordered: Option<String>,
     /// The pages of files that it had mapped when it was stopped. Others' need of RAM takes them away.
     files: Pages,
     turn: u64,
@@ -114,6 +126,9 @@ impl Parked {
             out: Pages::default(),
             pushed: false,
             list: Pages::default(),
+            order: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            unordered: None,
             files: Pages::default(),
             turn: 0,
             fetching: None,
@@ -168,7 +183,8 @@ impl Parked {
         let process = self.processes().first().copied().unwrap_or(0);
         let first = Process::of(process);
         let (program, user) = (first.name(), first.owner());
-        Program { name: self.name.clone(), process, program, user, parked: self.is_parked(), bytes }
+        let (name, unordered) = (self.name.clone(), self.unordered.clone());
+        Program { name, process, program, user, parked: self.is_parked(), bytes, unordered }
     }
 
     /// Stops it and pushes its pages out.
@@ -207,10 +223,44 @@ impl Parked {
             _ => self.out.and(&in_ram),
         };
         self.files = Pages::read(&processes, Place::File);
+        self.order = self.order_of_faults();
         self.turn += 1;
         self.push(&in_ram);
         self.out = Pages::read(&processes, Place::Swap);
         self.lists.save(&self.list);
+    }
+
+    /// Records the faults of the turn that begins. Once it is refused, it is not tried again.
+    fn record_faults(&mut self) {
+        let recorded: io::Result<_> = match self.unordered {
+            Some(_) => return,
+            None => self.processes().into_iter().map(|process| Ok((process, Faults::record(process)?))).collect(),
+        };
+        match recorded {
+            Ok(faults) => self.faults = faults,
+            Err(error) if self.is_alive() => self.unordered = Some(error.to_string()),
+            Err(_) => {}
+        }
+    }
+
+    fn order_of_faults(&mut self) -> BTreeMap<u32, Vec<u64>> {
+        let (faults, mut before) = (std::mem::take(&mut self.faults), std::mem::take(&mut self.order));
+        let order = |(process, list): (&u32, &Vec<Range<u64>>)| {
+            let faults = faults.get(process).map_or_else(Vec::new, Faults::pages);
+            (*process, merged(faults, &before.remove(process).unwrap_or_default(), list))
+        };
+        self.list.0.iter().map(order).collect()
+    }
+
+    /// Its list in the order in which it is loaded: of each process what comes first, then the rests.
+    fn in_order(&self) -> Vec<(u32, Vec<Range<u64>>)> {
+        let none = Vec::new();
+        let parts = |(process, list): (&u32, &Vec<Range<u64>>)| {
+            let [first, rest] = first_and_rest(self.order.get(process).unwrap_or(&none), list);
+            ((*process, first), (*process, rest))
+        };
+        let (first, rest): (Vec<_>, Vec<_>) = self.list.0.iter().map(parts).unzip();
+        first.into_iter().chain(rest).collect()
     }
 
     fn refusal(&self, requester: u32) -> Result<(), KernelError> {
@@ -306,7 +356,9 @@ impl Parked {
         self.cancel_fetch();
         let batch = if while_running { AT_A_TIME } else { usize::MAX };
         let files = if while_running { Pages::default() } else { self.files.clone() };
-        let (list, turn, stop) = (self.list.clone(), self.turn, Arc::new(AtomicBool::new(false)));
+        let (mut list, turn, stop) = (self.in_order(), self.turn, Arc::new(AtomicBool::new(false)));
+        // Where RAM is short, what was loaded first has left again.
+        list.extend_from_within(..if while_running { 0 } else { list.len() / 2 });
         let stopped = stop.clone();
         let work = move || {
             let stop = || stopped.load(Relaxed);
@@ -314,7 +366,7 @@ impl Parked {
                 // Without the right to give advice they come in when they are needed.
                 let _ = open(*process).map(|handle| advise(&handle, ranges, Advice::WillNeed, &stop));
             }
-            for (process, ranges) in &list.0 {
+            for (process, ranges) in &list {
                 let mut batches = ranges.chunks(batch);
                 let advised = open(*process).map(|handle| {
                     batches.try_for_each(|batch| {
@@ -355,6 +407,7 @@ impl Parked {
     /// It has ended, or another frozen group still contains it.
     pub fn resume(&mut self) -> Result<Program, KernelError> {
         self.note_swapped();
+        self.record_faults();
         self.continue_all();
         // Decompression takes the time of the program, not of a disk. A fetch that has begun continues.
         let while_running = Swaps::read(&self.tree).on_disk(&self.tree);
