@@ -20,7 +20,7 @@ use crate::SCHEMA_VERSION;
 
 mod places;
 
-use places::{part_pages, window, Places};
+use places::{break_even_window, next_window, part_pages, Places};
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -88,6 +88,7 @@ pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener
         unseen,
         read_at: began,
         window: None,
+        length: Duration::ZERO,
         after: 0,
         seen: 1.0,
         most: [0; 2],
@@ -141,6 +142,8 @@ struct Watch {
     /// When it is read next where pages are.
     read_at: Instant,
     window: Option<Window>,
+    /// How long the last one was.
+    length: Duration,
     /// The end of the part that was watched last.
     after: u64,
     /// The part of its pages that was written in a window.
@@ -211,7 +214,9 @@ impl Watch {
         };
         match self.window.take() {
             None => {
-                let length = window(self.began.elapsed(), self.break_even);
+                let longest = break_even_window(self.began.elapsed(), self.break_even);
+                let length = next_window(self.length, self.seen, self.places.share(), longest);
+                self.length = length;
                 let part = self.places.part(self.after, part_pages(length, self.fault, self.seen, FAULTS));
                 let maps = Process::of(self.process).maps();
                 let own =

@@ -134,16 +134,34 @@ impl Places {
         }
     }
 
+    /// The part of the pages for which DRAM has room.
+    pub fn share(&self) -> f64 {
+        self.room as f64 / self.pages.len().max(1) as f64
+    }
+
     /// Bytes in DRAM, and of all.
     pub fn bytes(&self) -> [u64; 2] {
         [self.in_dram, self.pages.len()].map(|pages| pages as u64 * PAGE)
     }
 }
 
-/// How long a window is. A move pays if the page is used `break_even` times while it stays; as long as it may stay is as
+/// The longest window: a move pays if the page is used `break_even` times while it stays; as long as it may stay is as
 /// long as the program has run, so seen twice within a part of that it pays.
-pub(crate) fn window(age: Duration, break_even: f64) -> Duration {
+pub(crate) fn break_even_window(age: Duration, break_even: f64) -> Duration {
     age.div_f64(break_even.max(1.0)).clamp(WINDOW[0], WINDOW[1])
+}
+
+/// The next window after one in which the part `seen` of the pages was written: one in which about as many are written
+/// as DRAM has room for, `share` of all. In a longer one the pages that are written most are not told from others.
+pub(crate) fn next_window(last: Duration, seen: f64, share: f64, longest: Duration) -> Duration {
+    let next = if seen > share {
+        last / 2
+    } else if seen < share / 2.0 {
+        last * 2
+    } else {
+        last
+    };
+    next.clamp(WINDOW[0], longest)
 }
 
 /// Pages of a part, so that the faults of its protected pages take no more than `share` of the time. `seen`: the part of
@@ -228,7 +246,9 @@ mod tests {
         );
         assert_eq!(Places::new(1).part(0, 3), 0..PAGE);
         let ms = Duration::from_millis;
-        assert_eq!([1, 5_000, 500_000].map(|age| window(ms(age), 99.0).as_millis()), [10, 50, 1000]);
+        assert_eq!([1, 5_000, 500_000].map(|age| break_even_window(ms(age), 99.0).as_millis()), [10, 50, 1000]);
+        let next = |seen| next_window(ms(40), seen, 0.25, ms(70)).as_millis();
+        assert_eq!([0.3, 0.2, 0.1].map(next), [20, 40, 70]);
         assert_eq!(part_pages(ms(100), Duration::from_micros(1), 0.5, 0.01), 2000);
         assert_eq!(part_pages(ms(10), Duration::from_micros(20), 1.0, 0.01), 64);
     }
