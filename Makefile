@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs peers signals python board bench bench-ahead bench-live bench-hold bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs peers signals python board catalogue bench bench-ahead bench-live bench-hold bench-compare bench-park bench-turns bench-truth bench-slow bench-swl vm header schema settings papers papers-book fuzz soak form lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -85,8 +85,13 @@ bench: build
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# As root: compare what `coldframe -- PROGRAM` and `check` say with runs in memory groups, for about twenty programs. Half
-# an hour. PROGRAMS=a,b: only these; TRUTHFLAGS='--busy --five --seed 3 --format json': see docs/book/src/truth.md.
+# As root: measure what some sixty programs need, and how true the answers are, and write the book's page and data/catalogue.*
+# from it. Two hours; goes on after an interruption. PROGRAMS=a,b: only these; CATALOGUEFLAGS=--again: measure anew.
+catalogue: build
+	@python3 scripts/catalogue.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(CATALOGUEFLAGS)
+
+# As root: compare what `coldframe -- PROGRAM` and `check` say with runs in memory groups, for the catalogue's programs: a
+# minute for each. PROGRAMS=a,b: only these; TRUTHFLAGS='--busy --five --seed 3 --format json': see docs/book/src/truth.md.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 

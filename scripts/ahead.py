@@ -4,7 +4,7 @@
     python3 scripts/ahead.py target/release/coldframe [--only NAME,NAME] [--runs 3] [--format json]
 
 Needs root, for the kernel's swap on a file, with its own read-ahead (vm.page-cluster 3). The programs are those of
-scripts/samples.py, at 50 and 33 % of their heap; the three ways take turns: `--read-ahead 16` (streams only, the default),
+scripts/catalogue.toml, at 50 and 33 % of their heap; the three ways take turns: `--read-ahead 16` (streams only, the default),
 `--read-ahead block:8`, `--by kernel`.
 
     with      time with streams only over time with blocks: above 1, blocks pay
@@ -12,14 +12,13 @@ scripts/samples.py, at 50 and 33 % of their heap; the three ways take turns: `--
 """
 
 import argparse
-import json
 import math
 import os
-import statistics
 import sys
 import tempfile
 import time
 
+import measure
 import samples
 import truth
 
@@ -48,15 +47,6 @@ def seconds(bench: truth.Bench, way: str, ram: int) -> float | None:
     return spent if code == 0 else math.inf if code is None else None
 
 
-def ratio(over: float | None, under: float | None) -> float | None:
-    return over / under if over and under and math.isfinite(over + under) else None
-
-
-def median(values: list) -> float | None:
-    values = [value for value in values if value]
-    return statistics.median(values) if values else None
-
-
 def show(value: float | None, after: str = "") -> str:
     if value is None:
         return "-"
@@ -74,8 +64,8 @@ def main() -> None:
         programs = [samples.sized(program) for program in samples.find(asked.only)]
     except ValueError as error:
         parser.error(f"--only: {error}")
-    if not os.access(asked.coldframe, os.X_OK):
-        parser.error(f"{asked.coldframe}: no such program; build it (make build)")
+    measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     if os.geteuid() != 0:
         sys.exit("ahead.py: needs root, for the kernel's swap on a file")
     if open("/proc/sys/vm/page-cluster").read().strip() != "3":
@@ -90,22 +80,19 @@ def main() -> None:
             bench = truth.Bench(asked.coldframe, folder, program.words)
             whole = heap(bench)
             for part in PARTS:
-                times = {way: [] for way in WAYS}
-                for _ in range(asked.runs):
-                    for way in WAYS:
-                        times[way].append(seconds(bench, way, whole * part // 100))
-                row = {way: median(times[way]) for way in WAYS} | {"name": program.name, "percent": part, "all": times}
-                row |= {"with": ratio(row["stream"], row["block:8"]), "kernel_over_with": ratio(row["kernel"], row["block:8"])}
+                times = measure.pairs({way: lambda way=way: seconds(bench, way, whole * part // 100) for way in WAYS}, asked.runs)
+                row = {way: measure.median(times[way]) for way in WAYS} | {"name": program.name, "percent": part, "all": times}
+                row |= {"with": measure.ratio(row["stream"], row["block:8"]), "kernel_over_with": measure.ratio(row["kernel"], row["block:8"])}
                 rows.append(row)
                 print(f"{program.name} at {part} %: {' '.join(show(row[way], 's') for way in WAYS)}", file=sys.stderr, flush=True)
     if asked.format == "json":
-        print(json.dumps({"runs": asked.runs, "load": os.getloadavg()[0], "rows": rows}, indent=1))
+        print(measure.to_json({"runs": asked.runs, "load": measure.load(), "rows": rows}))
         return
-    print(f"medians of {asked.runs} runs; a swap file on the disk; load {os.getloadavg()[0]:.2f}")
+    print(f"medians of {asked.runs} runs; a swap file on the disk; load {measure.load():.2f}")
     print(f"{'program':9} {'RAM':>4} {'stream':>8} {'block:8':>8} {'kernel':>8} {'with':>6} {'kernel':>7}")
     for row in rows:
         print(f"{row['name']:9} {row['percent']:3}% {show(row['stream'], 's'):>8} {show(row['block:8'], 's'):>8} {show(row['kernel'], 's'):>8} {show(row['with']):>6} {show(row['kernel_over_with']):>7}")
-    print(f"median: with {show(median([row['with'] for row in rows]))}, kernel {show(median([row['kernel_over_with'] for row in rows]))}")
+    print(f"median: with {show(measure.median([row['with'] for row in rows]))}, kernel {show(measure.median([row['kernel_over_with'] for row in rows]))}")
     failed = [time for row in rows for time in row["all"]["kernel"]].count(None)
     print(f"runs with the kernel's swap that failed or were killed: {failed}")
 

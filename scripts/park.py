@@ -31,6 +31,8 @@ import signal
 import threading
 import time
 
+import measure
+
 KEYS, BYTES, EACH = 120_000, 1000, 8
 WAYS = ("SIGCONT", "resume", "--soon")
 
@@ -130,7 +132,8 @@ def takes(*words):
         begin = time.perf_counter()
         subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return 1e3 * (time.perf_counter() - begin)
-    return statistics.median(once() for _ in range(31))
+
+    return measure.median(once() for _ in range(31))
 
 
 def measure(coldframe, servers, rounds, length, starts):
@@ -288,9 +291,9 @@ def measure_restarts(coldframe, kinds, rounds, length, starts):
 
 
 def show_turns(kind, found, servers):
-    print(f"{kind}, load {os.getloadavg()[0]:.1f}; medians in ms (quartiles of the 100th answer), major faults until it, answers in a second")
+    print(f"{kind}, load {measure.load():.1f}; medians in ms (quartiles of the 100th answer), major faults until it, answers in a second")
     print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'majors':>7} {'answers/s':>10} {'ratio':>6}")
-    middle = lambda rows, i: statistics.median(row[i] for row in rows)
+    middle = lambda rows, i: measure.median(row[i] for row in rows)
     for server in servers:
         plain = found[server.kind, "SIGCONT"]
         for way in ("SIGCONT", "turns"):
@@ -302,7 +305,7 @@ def show_turns(kind, found, servers):
 
 
 def show(kind, found, kinds, ways=WAYS):
-    load = os.getloadavg()[0]
+    load = measure.load()
     print(f"{kind}, load {load:.1f}; medians in ms (quartiles of the 100th answer), and the 100th beside SIGCONT's")
     print(f"{'server':8} {'way':8} {'first':>7} {'100th':>7} {'':15} {'last':>7} {'ratio':>6}")
     for server in kinds:
@@ -312,26 +315,27 @@ def show(kind, found, kinds, ways=WAYS):
             low, _, high = statistics.quantiles(hundredth, n=4)
             # Of rounds next to each other, as the load changes.
             beside = [found[server, "SIGCONT"][i][1] / rows[i][1] for i in range(len(rows))]
-            middle = statistics.median
+            middle = measure.median
             quartiles = f"({low:.1f}-{high:.1f})"
             print(f"{server:8} {way:8} {middle(first):7.1f} {middle(hundredth):7.1f} {quartiles:15} "
                   f"{middle(last):7.1f} {middle(beside):6.2f}")
 
 
 def main():
-    asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    asked.add_argument("coldframe")
-    asked.add_argument("--rounds", type=int, default=6)
-    asked.add_argument("--on", choices=["zram", "file"])
-    asked.add_argument("--turn", type=int, default=400, help="requests of a turn")
-    asked.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
-    asked.add_argument("--restart", action="store_true", help="the first turn of servers that are started anew")
-    asked.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
-    asked.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    asked = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--on", choices=["zram", "file"])
+    parser.add_argument("--turn", type=int, default=400, help="requests of a turn")
+    parser.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
+    parser.add_argument("--restart", action="store_true", help="the first turn of servers that are started anew")
+    parser.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench-park makes swap; run it as root")
-    coldframe = os.path.abspath(asked.coldframe)
+    coldframe = measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     if not asked.inside:
         for on in [asked.on] if asked.on else ["zram", "file"]:
             # It makes swap and takes it away. The servers are in groups of their own.

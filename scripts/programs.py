@@ -23,10 +23,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import measure
 import swap
 
 PATIENCE_S = 120.0
@@ -58,31 +58,13 @@ def inputs(folder: str) -> None:
                 file.write(piece + chance.randbytes(500))
 
 
-class Ran:
-    def __init__(self, output: bytes, code, seconds: float, said: bytes):
-        self.output, self.code, self.seconds, self.said = output, code, seconds, said
-
-
-def run(command: list, folder: str, data: str, patience: float = PATIENCE_S, group: str | None = None) -> Ran:
+def run(command: list, folder: str, data: str, patience: float = PATIENCE_S, group: str | None = None) -> measure.Ran:
     """Runs a command in an empty folder, always with the same name. $DATA has the inputs, $MADE the output of `prepare`."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     environment = dict(os.environ, DATA=data, MADE=os.path.join(os.path.dirname(folder), "made"), HOME=folder, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
     environment.pop("LD_PRELOAD", None)
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, preexec_fn=(lambda: swap.join(group)) if group else None)
-        try:
-            code = child.wait(patience)
-        except subprocess.TimeoutExpired:
-            code = "hung"
-        finally:
-            seconds = time.monotonic() - start
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        out.seek(0), err.seek(0)
-        return Ran(out.read(), code, seconds, err.read())
+    return measure.start(command, folder, environment, patience, (lambda: swap.join(group)) if group else None, grace=0)
 
 
 def first_difference(plain: bytes, other: bytes) -> str:
@@ -92,8 +74,8 @@ def first_difference(plain: bytes, other: bytes) -> str:
     return f"{len(plain)} bytes, here {len(other)}"
 
 
-def why_unequal(plain: Ran, other: Ran) -> str:
-    return f"exit {other.code}" if plain.code != other.code else first_difference(plain.output, other.output)
+def why_unequal(plain: measure.Ran, other: measure.Ran) -> str:
+    return ("hung" if other.code is None else f"exit {other.code}") if plain.code != other.code else first_difference(plain.output, other.output)
 
 
 class Judged:
@@ -110,10 +92,10 @@ class Programs:
         self.arguments, self.data, self.folder, self.kernel = arguments, data, folder, kernel
         self.made = os.path.join(os.path.dirname(folder), "made")
 
-    def run(self, words: list, group: str | None = None) -> Ran:
+    def run(self, words: list, group: str | None = None) -> measure.Ran:
         return run(words, self.folder, self.data, self.arguments.patience, group)
 
-    def paged(self, words: list, ram: str) -> tuple[Ran, dict]:
+    def paged(self, words: list, ram: str) -> tuple[measure.Ran, dict]:
         """A run under coldframe, and its counters."""
         statistics = self.folder + ".json"
         if os.path.exists(statistics):
@@ -141,7 +123,7 @@ class Programs:
             return Judged("broken", figures, f"the plain run ends with {plain.code}: {tail(plain)}")
         wrong = []
         if (plain.output, plain.code) != (paged.output, paged.code):
-            said = [line for line in paged.said.decode(errors="replace").splitlines() if line.startswith(("coldframe", "error"))]
+            said = [line for line in paged.errors.decode(errors="replace").splitlines() if line.startswith(("coldframe", "error"))]
             wrong.append(f"paged: {why_unequal(plain, paged)}; {' | '.join(said[:2])}")
         if self.kernel:
             text, unequal = self.kernel.judge(self, words, plain, counts)
@@ -150,8 +132,8 @@ class Programs:
         return Judged("DIFFERENT" if wrong else "equal", figures, "; ".join(wrong))
 
 
-def tail(ran: Ran) -> str:
-    return ran.said[-300:].decode(errors="replace").strip()
+def tail(ran: measure.Ran) -> str:
+    return ran.errors[-300:].decode(errors="replace").strip()
 
 
 class Kernel:
@@ -160,7 +142,7 @@ class Kernel:
     def __init__(self):
         self.equal, self.killed, self.awake, self.still = 0, 0, 0, 0
 
-    def judge(self, programs: Programs, words: list, plain: Ran, counts: dict) -> tuple[str, str]:
+    def judge(self, programs: Programs, words: list, plain: measure.Ran, counts: dict) -> tuple[str, str]:
         """The columns of the table, and what differs."""
         free = swap.Group(awake=True)
         with free as group:
@@ -186,7 +168,7 @@ class Kernel:
         self.equal += 1
         return figures, ""
 
-    def run(self, programs: Programs, words: list, limit: int, awake: bool) -> tuple[Ran, bool]:
+    def run(self, programs: Programs, words: list, limit: int, awake: bool) -> tuple[measure.Ran, bool]:
         """A run in a cgroup of this size, and whether the kernel killed a process of it."""
         with swap.Group(limit, awake) as group:
             ran = programs.run(words, group)

@@ -1,8 +1,9 @@
-"""Programs for measurements, of many languages and kinds of memory. Their inputs are made from a seed.
+"""The programs of scripts/catalogue.toml, for measurements. Their inputs are made from a seed.
 
 Seed 0 gives the usual sizes; each other seed makes every program larger or smaller by up to two fifths.
 """
 
+import dataclasses
 import json
 import os
 import random
@@ -10,11 +11,18 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, field
 
-SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "truth-programs")
+import measure
+
+TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SOURCES = os.path.join(TREE, "scripts/truth-programs")
+CATALOGUE = os.path.join(TREE, "scripts/catalogue.toml")
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
+KINDS = ("compiler", "language", "server", "tool", "image", "model", "browser", "test")
 USUAL = 0
+BUILD_S = 180.0
 
 
 @dataclass
@@ -24,38 +32,78 @@ class Sample:
     name: str
     command: str
     build: str = "true"
+    kind: str = "tool"
+    packages: list[str] = field(default_factory=list)
+    version: str = "true"
+    input: str = ""
 
     @property
     def words(self) -> list[str]:
         return shlex.split(self.command)
 
 
-PROGRAMS = [
-    Sample("python", "/usr/bin/python3 m.py {300000}"),
-    Sample("numpy", "/usr/bin/python3 sorts.py {2000000}", "/usr/bin/python3 -c 'import numpy'"),
-    Sample("node", "node n.js {200000}"),
-    Sample("node-garbage", "node garbage.js 2000"),
-    Sample("java-serial", "java -XX:+UseSerialGC Table {700000}", "javac Table.java"),
-    Sample("java-garbage", "java Garbage 12000", "javac Garbage.java"),
-    Sample("go", "./table {1000000}", "GOCACHE=$PWD/go CGO_ENABLED=0 go build -o table table.go"),
-    Sample("gcc", "./cc1 -quiet -O1 big.c -o big.s", "ln -sf $(gcc -print-prog-name=cc1) cc1"),
-    Sample("workers", "/usr/bin/python3 workers.py {120000} 4"),
-    Sample("tmpfs", "/usr/bin/python3 tmpfs.py {60} 12"),
-    Sample("shared", "./shared {64} 5 40", "gcc -O1 -o shared shared.c"),
-    Sample("mapped", "./mapped weights.bin 40", "head -c {64}M /dev/urandom > weights.bin; gcc -O1 -o mapped mapped.c"),
-    Sample("page-cache", "/usr/bin/python3 cache.py {100} 6"),
-    Sample("c++", "./words", "g++ -std=c++17 -O1 -o words words.cc"),
-    Sample("make", "make -s -B -j2", "gcc --version"),
-    Sample("perl", "perl p.pl"),
-    Sample("ruby", "ruby r.rb"),
-    Sample("php", "php -d memory_limit=-1 p.php"),
-    Sample("lua", "lua5.4 l.lua"),
-    Sample("sqlite3", "sqlite3 :memory: '.read s.sql'"),
-    Sample("gawk", "gawk -f g.awk pairs.txt"),
-    Sample("jq", "jq -f j.jq data.json"),
-    Sample("sort", "sort -S 300M --parallel=1 -o sorted.txt numbers.txt"),
-    Sample("xz", "xz -T1 -k -c data.bin"),
-]
+def line_of(text: str, number: int, key: str | None) -> int:
+    """The line of a field of the program with this number, or of the program's first line."""
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines, 1) if line.strip() == "[[program]]"]
+    start = starts[number] if number < len(starts) else 1
+    end = starts[number + 1] if number + 1 < len(starts) else len(lines) + 1
+    return next((i for i in range(start, end) if key and re.match(rf"\s*{key}\s*=", lines[i - 1])), start)
+
+
+def fault(program: dict, before: set[str]) -> tuple[str | None, str] | None:
+    """The field of a program that is wrong, and why."""
+    texts = {"name": True, "kind": True, "run": True, "version": True, "input": True, "build": False}
+    for key, needed in texts.items():
+        if key not in program:
+            if needed:
+                return None, f"`{key}` is missing"
+        elif not isinstance(program[key], str) or not program[key].strip():
+            return key, f"`{key}` must be a text"
+    if unknown := sorted(set(program) - {*texts, "packages"}):
+        return unknown[0], f"`{unknown[0]}` is not a field of a program"
+    if not re.fullmatch(r"[A-Za-z0-9+._-]+", program["name"]):
+        return "name", f"`name` has letters, digits, +, -, . and _, not {program['name']!r}"
+    if program["name"] in before:
+        return "name", f"`name`: {program['name']} is there twice"
+    if program["kind"] not in KINDS:
+        return "kind", f"`kind` is one of {', '.join(KINDS)}, not {program['kind']}"
+    packages = program.get("packages")
+    if not isinstance(packages, list) or not packages or not all(isinstance(one, str) and one for one in packages):
+        return "packages" if "packages" in program else None, "`packages` must be a list of Debian's packages"
+    try:
+        shlex.split(program["run"])
+    except ValueError as error:
+        return "run", f"`run`: {str(error).lower()}"
+    return None
+
+
+def parse(text: str, path: str) -> list[Sample]:
+    """The programs of a file. ValueError names its line and field."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    programs = found.get("program")
+    if not isinstance(programs, list) or not programs or not all(isinstance(one, dict) for one in programs):
+        raise ValueError(f"{path}:1: it has no [[program]]")
+    samples: list[Sample] = []
+    for number, program in enumerate(programs):
+        if wrong := fault(program, {sample.name for sample in samples}):
+            raise ValueError(f"{path}:{line_of(text, number, wrong[0])}: {wrong[1]}")
+        more = {key: program[key] for key in ("kind", "packages", "version", "input")}
+        samples.append(Sample(program["name"], program["run"], program.get("build", "true"), **more))
+    return samples
+
+
+def read(path: str = CATALOGUE) -> list[Sample]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse(file.read(), os.path.relpath(path))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is no UTF-8") from None
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
 
 
 def scale(seed: int, name: str) -> float:
@@ -70,7 +118,7 @@ def sized(sample: Sample, seed: int = USUAL) -> Sample:
         return str(round(int(match[1]) * scale(seed, sample.name)))
 
     command, build = (re.sub(r"\{(\d+)\}", size, text) for text in (sample.command, sample.build))
-    return Sample(sample.name, command, build)
+    return dataclasses.replace(sample, command=command, build=build)
 
 
 def source(chance: random.Random, functions: int) -> str:
@@ -102,17 +150,24 @@ def inputs(folder: str, seed: int = USUAL) -> None:
             file.write(text)
 
 
-def missing(sample: Sample, folder: str) -> str | None:
+def missing(sample: Sample, folder: str, seed: int = USUAL) -> str | None:
     """Builds a program; why it cannot be run."""
-    command = f"{sample.build} && command -v {sample.words[0]}"
-    built = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
-    return (built.stderr.strip().splitlines() or ["not installed"])[-1] if built.returncode else None
+    environment = os.environ | ENVIRONMENT | {"SEED": str(seed), "TREE": TREE}
+    command = f"{{ {sample.build}\n}} && command -v {shlex.quote(sample.words[0])}"
+    built = measure.start(["sh", "-c", command], folder, environment, BUILD_S)
+    if built.code is None:
+        return f"its input is not made within {BUILD_S:.0f} s"
+    return None if built.code == 0 else built.last if built.errors.strip() else f"not installed ({', '.join(sample.packages)})"
 
 
-def find(names: str) -> list[Sample]:
-    """The programs with these names, separated by commas; ValueError with a message if there is another name."""
-    wanted = names.split(",")
-    if unknown := set(wanted) - {program.name for program in PROGRAMS}:
-        known = ", ".join(program.name for program in PROGRAMS)
-        raise ValueError(f"no such program: {', '.join(sorted(unknown))}; there are {known}")
-    return [program for program in PROGRAMS if program.name in wanted]
+def version(sample: Sample, folder: str) -> str:
+    """The first line that its version's command says."""
+    said = measure.start(["sh", "-c", sample.version], folder, os.environ | ENVIRONMENT | {"TREE": TREE}, 20).text.strip()
+    return said.splitlines()[0].strip("* ")[:70] if said else ""
+
+
+def find(names: str | None = None) -> list[Sample]:
+    """The programs with these names, separated by commas, or all; ValueError with a message if there is another name."""
+    programs = read()
+    wanted = measure.choose(names, [program.name for program in programs])
+    return [program for program in programs if program.name in wanted]

@@ -25,11 +25,13 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 
+import measure
+
+PATIENCE_S = 600.0
 HEAP_MIB, RAM_MIB = 256, 64
 SOURCE = r"""
 #include <fcntl.h>
@@ -91,10 +93,10 @@ WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index"
 def run_alone(policy: list, program: str, work: tuple, warm: int, probed: int = 0) -> dict:
     """The program's own figures without a pager."""
     _, hot, part, ops = work
-    done = subprocess.run([program, str(hot), str(part), str(ops), str(probed), str(warm), *policy], capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        sys.exit(f"slow.py: {program} ended with {done.returncode}: {done.stderr[-400:]}")
-    return json.loads(done.stderr.splitlines()[-1])
+    done = measure.start([program, str(hot), str(part), str(ops), str(probed), str(warm), *policy], patience=PATIENCE_S)
+    if done.code != 0:
+        sys.exit(f"slow.py: {program} ended with {done.code}: {done.last[-400:]}")
+    return json.loads(done.last)
 
 
 def run(coldframe: str, program: str, how: list, work: tuple, probed: int, warm: int, ram: int = RAM_MIB) -> tuple:
@@ -103,10 +105,11 @@ def run(coldframe: str, program: str, how: list, work: tuple, probed: int, warm:
     with tempfile.NamedTemporaryFile() as stats:
         program_of = f"{coldframe}-lab" if "--slow" in how else coldframe
         command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{ram}MiB", *how, "--", program, str(hot), str(part), str(ops), str(probed), str(warm)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
-        if done.returncode != 0 or not lines:
-            sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.returncode}: {done.stderr[-400:]}")
+        done = measure.start(command, patience=PATIENCE_S)
+        errors = done.errors.decode(errors="replace")
+        lines = [line for line in errors.splitlines() if line.startswith("{\"ns\"")]
+        if done.code != 0 or not lines:
+            sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.code}: {errors[-400:]}")
         with open(stats.name) as file:
             return json.loads(lines[0]), json.load(file)
 
@@ -194,10 +197,10 @@ def rivals(coldframe: str, program: str, asked: argparse.Namespace) -> None:
         for way in ways:
             own, stats = run(coldframe, program, ["--slow", "node:1"], short, 2, 8 * asked.warm, RAM_MIB // 4) if way == "ours" else go(way, short, 2)
             outside[way], last = own["outside"], stats or last
-        whole = {way: statistics.median(times[way]) + outside[way] * asked.delay for way in ways}
+        whole = {way: measure.median(times[way]) + outside[way] * asked.delay for way in ways}
         for way in ways:
             beside = "" if way == "ours" else f"{whole['ours'] / whole[way]:.2f}"
-            print(f"{work[0]:11} {work[3]:10} {way:10} {statistics.median(times[way]):8.0f} {outside[way]:8.3f} {whole[way]:10.0f} {beside:>11}", flush=True)
+            print(f"{work[0]:11} {work[3]:10} {way:10} {measure.median(times[way]):8.0f} {outside[way]:8.3f} {whole[way]:10.0f} {beside:>11}", flush=True)
         print(f"{'':11} {last['filled_pages']} pages moved to DRAM, {last['swapped_pages']} pairs changed places, {last['move_us']:.0f} us a page", flush=True)
 
 
@@ -247,7 +250,7 @@ def main() -> None:
                 for name, policy in alone.items():
                     times[name].append(run_alone(policy, program, work, asked.warm)["ns"])
             probed = run(asked.coldframe, program, slow, work, 2 if two else 1, asked.warm)[0]
-            ours, theirs, bound, mixed = (statistics.median(times[name] or [float("nan")]) for name in ("slow", "zram", "membind", "interleave"))
+            ours, theirs, bound, mixed = (measure.median(times[name] or [float("nan")]) for name in ("slow", "zram", "membind", "interleave"))
             delayed = ours + probed["outside"] * asked.delay
             bound += probed["probes"] * asked.delay
             mixed += (1 - RAM_MIB / HEAP_MIB) * probed["probes"] * asked.delay

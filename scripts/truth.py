@@ -26,27 +26,21 @@ Runs with and without a limit take turns. --busy: a loop keeps one processor bus
 """
 
 import argparse
-import contextlib
-import dataclasses
 import json
 import os
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import textwrap
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import limit
+import measure
 import samples
 
 SLOW = 1.10
-# One run time differs from the next by so much.
-NOISE = 0.05
 OF_FAST = (0.95, 1.15)
 ROUNDS = 3
 ANSWERS = 5
@@ -87,49 +81,10 @@ class Answer:
         return Answer(seconds, takes, recommended, paste, found.get("lives_bytes"), False, found)
 
 
-@contextlib.contextmanager
-def busy(wanted: bool) -> Iterator[None]:
-    """Keeps one processor busy, if that is wanted."""
-    if not wanted:
-        yield
-        return
-    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        loop.kill()
-        loop.wait()
-
-
-def finish(child: "subprocess.Popen[bytes]") -> None:
-    """Ends a command and its processes. coldframe takes away what it has made."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            os.killpg(child.pid, number)
-            child.wait(20)
-            return
-
-
 def call(words: list[str], folder: str, patience: float = PATIENCE_S) -> tuple[float, int | None, str, str]:
     """Seconds, exit code, standard output and last error line of a command. Without a code it took too long."""
-    environment = os.environ | samples.ENVIRONMENT
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        began, code = time.monotonic(), None
-        child = subprocess.Popen(
-            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
-        try:
-            code = child.wait(patience)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            if code is None:
-                finish(child)
-        seconds = time.monotonic() - began
-        out.seek(0)
-        err.seek(0)
-        last = err.read().decode(errors="replace").strip().splitlines() or [f"exit code {code}"]
-        return seconds, code, out.read().decode(errors="replace"), last[-1].replace(f"{folder}/", "")
+    ran = measure.start(words, folder, os.environ | samples.ENVIRONMENT, patience)
+    return ran.seconds, ran.code, ran.text, ran.last.replace(f"{folder}/", "")
 
 
 class Bench:
@@ -158,20 +113,17 @@ class Bench:
 
     def beside(self, sizes: Sequence[int], found: limit.Limits) -> tuple[float, dict[int, list[limit.Run]]]:
         """The run time without a limit, and runs with each of these limits, which take turns with it."""
-        plain: list[float] = []
-        runs: dict[int, list[limit.Run]] = {size: [] for size in sizes}
-        for _ in range(ROUNDS):
-            plain.append(self.program.run().seconds)
-            for size, so_far in runs.items():
-                so_far.append(self.program.run(size, found.patience()))
-        return statistics.median(plain), runs
+        turns = {str(size): lambda size=size: self.program.run(size, found.patience()) for size in dict.fromkeys(sizes)}
+        runs = measure.pairs({"plain": self.program.run} | turns, ROUNDS)
+        plain = statistics.median(run.seconds for run in runs.pop("plain"))
+        return plain, {int(size): found for size, found in runs.items()}
 
     def measure(self, load: bool, five: bool) -> dict[str, Any]:
         """All measurements of the program, and whether they are within their bounds."""
         self.program.run()
         found = limit.measure(self.program, SLOW)
         sizes = [int(found.fast_bytes * part) for part in CHECKED]
-        with busy(load):
+        with measure.busy(load):
             answers = [Answer.of(*self.answer()) for _ in range(ANSWERS if five else 1)]
             said = answers[0]
             verdicts = {size: self.verdict(size) for size in sizes}
@@ -189,12 +141,12 @@ class Bench:
         near = said.lives_bytes is not None and 0.8 <= said.lives_bytes / found.lives_bytes <= 1.2
         good = {
             "limit": [OF_FAST[0] <= share <= OF_FAST[1]],
-            "times": [times is not None and times <= SLOW + NOISE],
+            "times": [times is not None and times <= SLOW + measure.NOISE],
             "lives": [near],
             "paste": [bool(said.paste_bytes) and not killed],
             "answer": [one.seconds <= max(30, 8 * found.plain_seconds) for one in answers],
             "check": [check["verdict"] == check["outside"] for check in checks if check["outside"] != "noise"],
-            "takes": [said.takes_seconds is not None and abs(said.takes_seconds / plain - 1) <= NOISE],
+            "takes": [said.takes_seconds is not None and abs(said.takes_seconds / plain - 1) <= measure.NOISE],
         }
         if five:
             good["five"] = [spread <= 1.10]
@@ -209,7 +161,7 @@ class Bench:
             "checks": checks,
             "runs": [run for all_runs in runs.values() for run in all_runs],
             "good": good,
-            "load": os.getloadavg()[0],
+            "load": measure.load(),
         }
 
 
@@ -217,12 +169,6 @@ HEADER = (
     f"{'program':12} {'plain':>5} {'peak':>5} {'fast':>5} {'lives':>5} {'took':>4} {'limit':>6} {'of fast':>7}"
     f" {'lives':>5} {'paste':>6} {'answer':>7} check"
 )
-
-
-def mib(size: int | None) -> str:
-    if not size:
-        return "-"
-    return f"{size / limit.MIB:.0f}" if size >= 99.95 * limit.MIB else f"{size / limit.MIB:.1f}"
 
 
 def row(name: str, found: dict[str, Any]) -> str:
@@ -234,10 +180,10 @@ def row(name: str, found: dict[str, Any]) -> str:
     verdicts = [
         check["verdict"] + ("" if check["outside"] in ("noise", check["verdict"]) else "!") for check in found["checks"]
     ]
-    line = f"{name:12} {outside.plain_seconds:5.2f} {mib(outside.peak_bytes):>5} {mib(outside.fast_bytes):>5}"
-    line += f" {mib(outside.lives_bytes):>5} {outside.took_seconds:4.0f} {mib(said.limit_bytes):>6}"
+    line = f"{name:12} {outside.plain_seconds:5.2f} {measure.mib(outside.peak_bytes):>5} {measure.mib(outside.fast_bytes):>5}"
+    line += f" {measure.mib(outside.lives_bytes):>5} {outside.took_seconds:4.0f} {measure.mib(said.limit_bytes):>6}"
     line += (
-        f" {found['of_fast']:6.2f}{mark['limit']} {mib(said.lives_bytes):>5} {mib(said.paste_bytes):>5}{mark['paste']}"
+        f" {found['of_fast']:6.2f}{mark['limit']} {measure.mib(said.lives_bytes):>5} {measure.mib(said.paste_bytes):>5}{mark['paste']}"
     )
     line += f" {said.seconds:6.1f}{mark['answer']} {' '.join(verdicts)}"
     return line + (f" {found['spread']:.2f}{mark['five']}" if found["spread"] else "")
@@ -248,19 +194,11 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{words}: {sum(good[key])} of {len(good[key])}" for key, words in WORDS.items() if good[key]]
 
 
-def plain_json(value: Any) -> Any:
-    """What JSON has no word for: classes of figures, and sets."""
-    if isinstance(value, (limit.Limits, limit.Run, Answer)):
-        return dataclasses.asdict(value)
-    return sorted(value)
-
-
 def main() -> None:
     lines = (__doc__ or "").splitlines()
     parser = argparse.ArgumentParser(description=lines[0])
     parser.add_argument("coldframe")
-    everything = ",".join(program.name for program in samples.PROGRAMS)
-    parser.add_argument("--only", default=everything, help="names of programs, separated by commas")
+    parser.add_argument("--only", help="names of programs, separated by commas")
     parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
     parser.add_argument("--busy", action="store_true", help="one processor is kept busy while coldframe works")
     parser.add_argument("--five", action="store_true", help="ask five times in a row, and compare the answers")
@@ -270,12 +208,12 @@ def main() -> None:
         chosen = [samples.sized(sample, asked.seed) for sample in samples.find(asked.only)]
     except ValueError as error:
         parser.error(f"--only: {error}")
-    if not os.access(asked.coldframe, os.X_OK):
-        parser.error(f"{asked.coldframe}: no such program; build it (make build)")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    measure.program(parser, asked.coldframe)
+    measure.stop_cleanly()
     shown = sys.stdout if asked.format == "table" else sys.stderr
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
         try:
             with limit.MemoryGroup(limit.MIB):
                 samples.inputs(folder, asked.seed)
@@ -286,7 +224,7 @@ def main() -> None:
         call([os.path.abspath(asked.coldframe), "-q", "doctor", "--calibrate"], folder)
         print(HEADER + (" five" if asked.five else ""), file=shown, flush=True)
         for sample in chosen:
-            if reason := samples.missing(sample, folder):
+            if reason := samples.missing(sample, folder, asked.seed):
                 print(f"{sample.name}: skipped: {reason}", file=sys.stderr)
                 continue
             try:
@@ -296,13 +234,13 @@ def main() -> None:
                 rows[sample.name] = {"error": str(failure), "good": failed}
             print(row(sample.name, rows[sample.name]), file=shown, flush=True)
     ends = summary(list(rows.values()))
-    ends.append(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, seed {asked.seed}")
+    ends.append(f"load {measure.load():.1f}, {os.cpu_count()} processors, seed {asked.seed}")
     if any(one.older for found in rows.values() for one in found.get("answers", [])):
         ends.append("This coldframe says no limit: RAM in all is shown as limit and paste.")
     if asked.format == "table":
         print("", *ends, sep="\n")
     else:
-        print(json.dumps({"summary": ends, "programs": rows}, indent=1, default=plain_json))
+        print(measure.to_json({"summary": ends, "programs": rows}))
 
 
 if __name__ == "__main__":

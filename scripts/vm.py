@@ -38,7 +38,7 @@ PLACE = os.path.join(os.path.dirname(HERE), "target", "vm")
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "fakeroot": "fakeroot", "mke2fs": "e2fsprogs"}
 # The first kernel of a release that is there: the oldest that is supported, small; and the newest, with zswap and DAMON.
 KERNELS = [["linux-image-cloud-amd64"], ["linux-image-6.12-amd64", "linux-image-amd64"]]
-PACKAGES = "initramfs-tools systemd-sysv dbus dbus-user-session libpam-systemd udev kmod e2fsprogs f2fs-tools zstd python3 procps systemd-oomd"
+PACKAGES = "initramfs-tools systemd-sysv dbus dbus-user-session libpam-systemd udev kmod e2fsprogs f2fs-tools zstd python3 procps systemd-oomd sudo systemd-zram-generator"
 # No driver but block devices', NVMe's and virtio's, no documents.
 LEFT_OUT = [
     f"/lib/modules/*/kernel/{part}" for part in ("drivers/[!bv]*", "sound/*", "net/*", "arch/x86/kvm/*")
@@ -204,7 +204,7 @@ def job(built: str, *more: str) -> str:
     subprocess.run([sys.executable, f"{HERE}/slow.py", "-", "--write", slow], check=True)
     tested = [f"{built}/{name}" for name in ("coldframe", "coldframe-lab", "libcoldframe_preload.so")]
     with tarfile.open(path, "w") as archive:
-        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/vm.checks", *more):
+        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/measure.py", f"{HERE}/vm.checks", *more):
             archive.add(file, os.path.join("vm", os.path.basename(file)))
     return path
 

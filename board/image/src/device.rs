@@ -8,8 +8,9 @@
 //! Or the slots are in byte-addressable memory (DR.Swap): `move_to_nvm` copies the chip's there, and each slot has an
 //! address that a page table can point at. A load and a write are copies then, and take what the processor takes.
 //!
-//! A load runs in parallel with the processor. Writes, copies and erases are carried out at once, after the load in
-//! flight. A page that is being evicted is in the half of a DataRAM that buffers of 1 KiB leave free.
+//! A load runs in parallel with the processor; a second one waits for the end of the first. Writes, copies and erases
+//! are carried out at once, after the loads in flight. A page that is being evicted is in the half of a DataRAM that
+//! buffers of 1 KiB leave free.
 //!
 //! QEMU's chip is ready as soon as the command is written. The busy time of each operation is modelled from the sheet:
 //! `wait` returns when this time has passed since the start of the operation. So work of the processor in this time is
@@ -64,7 +65,7 @@ struct Load {
     ready_at: u64,
 }
 
-/// The chip, with one page load at a time.
+/// The chip, with one page load at a time and one that waits for it.
 pub struct Device {
     chip: Chip,
     page: u32,
@@ -73,14 +74,15 @@ pub struct Device {
     /// The slots are in byte-addressable memory.
     nvm: bool,
     load: Option<Load>,
-    /// Ends that the engine has not been told, the oldest first; at most a load and the writes of one fault.
+    queued: Option<Load>,
+    /// Ends that the engine has not been told, the oldest first; at most two loads and the writes of one fault.
     ended: VecDeque<Event>,
     /// Ticks that the processor has waited.
     pub waited: u64,
 }
 
-/// Ends of one fault: a load, and a write for each frame that it takes, which are two at most.
-const ENDS: usize = 4;
+/// Ends of one fault: two loads, and a write for each frame that they take, which are two at most.
+const ENDS: usize = 6;
 
 impl Device {
     /// A device for this many pages of this size.
@@ -91,22 +93,27 @@ impl Device {
             homes: pages,
             nvm: false,
             load: None,
+            queued: None,
             ended: VecDeque::with_capacity(ENDS),
             waited: 0,
         }
     }
 
-    /// Starts a load.
+    /// Starts a load, or lets it wait for the one that is under way.
     ///
     /// # Panics
-    /// If another is under way: the engine has one task and one fault.
+    /// If another waits: the engine has a fault and a prefetch.
     pub fn load(&mut self, ticket: Ticket, slot: SlotId, buffer: BufferId, clock: &mut Clock) {
-        assert!(self.load.is_none(), "two loads at a time");
+        assert!(self.queued.is_none(), "three loads at a time");
         if self.nvm {
             io::copy(self.slot_address(slot), buffer_address(buffer), self.page);
             return self.ended.push_back(Event::Loaded { ticket });
         }
-        self.start(Load { ticket, slot, buffer, part: 0, ready_at: 0 }, clock);
+        let load = Load { ticket, slot, buffer, part: 0, ready_at: 0 };
+        match self.load {
+            None => self.start(load, clock),
+            Some(_) => self.queued = Some(load),
+        }
     }
 
     /// Copies the image to memory that stands for non-volatile memory, where the slots are from now on; the data behind
@@ -138,7 +145,7 @@ impl Device {
             io::copy(frame, self.slot_address(to), self.page);
             return self.ended.push_back(Event::Written { page });
         }
-        self.finish_load(clock);
+        self.finish_loads(clock);
         io::copy(frame, Chip::data_ram(STAGING.0) + STAGING.1 * SECTOR, self.page);
         let to = self.swap_sector(to);
         let failed = self.operate(Operation::Program, to);
@@ -150,7 +157,7 @@ impl Device {
 
     /// Copies a slot of the swap area to another; only a failure is reported.
     pub fn copy_slot(&mut self, page: PageId, from: SlotId, to: SlotId, clock: &mut Clock) {
-        self.finish_load(clock);
+        self.finish_loads(clock);
         let (from_sector, to_sector) = (self.swap_sector(from), self.swap_sector(to));
         let load_failed = self.operate(Operation::Load, from_sector);
         self.waited += until(clock.ticks() + LOAD, clock);
@@ -161,7 +168,7 @@ impl Device {
 
     /// Erases a block of the swap area; only a failure is reported.
     pub fn erase(&mut self, block: BlockId, clock: &mut Clock) {
-        self.finish_load(clock);
+        self.finish_loads(clock);
         let sector = SWAP + block.0 * BLOCK_SECTORS;
         self.chip.unlock(sector);
         let failed = self.operate(Operation::Erase, sector);
@@ -221,21 +228,47 @@ impl Device {
     /// # Panics
     /// If nothing is.
     pub fn wait(&mut self, clock: &mut Clock) -> Event {
-        self.finish_load(clock);
-        self.ended().expect("a task that stands still waits for the chip")
+        loop {
+            if let Some(end) = self.ended() {
+                return end;
+            }
+            assert!(self.load.is_some(), "a task that stands still waits for the chip");
+            self.finish_part(clock);
+        }
     }
 
-    fn finish_load(&mut self, clock: &mut Clock) {
-        while let Some(load) = self.load.take() {
-            self.waited += until(load.ready_at, clock);
-            while !self.chip.ready() {}
-            if self.chip.failed() {
-                self.ended.push_back(Event::Failed { transfer: Transfer::Load(load.ticket) });
-            } else if (load.part + 1) * CHIP_PAGE < self.page {
-                self.start(Load { part: load.part + 1, ..load }, clock);
-            } else {
-                self.ended.push_back(Event::Loaded { ticket: load.ticket });
-            }
+    /// When the operation of the load under way ends.
+    pub fn ready_at(&self) -> Option<u64> {
+        self.load.map(|load| load.ready_at)
+    }
+
+    /// Takes up what the chip has loaded by now.
+    pub fn poll(&mut self, clock: &mut Clock) {
+        while self.ready_at().is_some_and(|at| at <= clock.ticks()) {
+            self.finish_part(clock);
+        }
+    }
+
+    fn finish_loads(&mut self, clock: &mut Clock) {
+        while self.load.is_some() {
+            self.finish_part(clock);
+        }
+    }
+
+    /// Waits for the operation of the load under way. The load's next one begins, or the load that waits.
+    fn finish_part(&mut self, clock: &mut Clock) {
+        let Some(load) = self.load.take() else { return };
+        self.waited += until(load.ready_at, clock);
+        while !self.chip.ready() {}
+        if self.chip.failed() {
+            self.ended.push_back(Event::Failed { transfer: Transfer::Load(load.ticket) });
+        } else if (load.part + 1) * CHIP_PAGE < self.page {
+            return self.start(Load { part: load.part + 1, ..load }, clock);
+        } else {
+            self.ended.push_back(Event::Loaded { ticket: load.ticket });
+        }
+        if let Some(next) = self.queued.take() {
+            self.start(next, clock);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! start   reset, vectors, user mode          fault    abort -> Event::Fault -> core's engine -> Resume
 //! mmu     page tables                        machine  the engine's commands on mmu and device
 //! chip    OneNAND's registers                device   page loads and their busy time
+//! task    registers of the programs          scheduler  who runs; fault/slices: the alarm, SAP's algorithm 1
 //! quirks  differences of QEMU                debug    the debug channel: console, files of the host, exit
 //! ```
 //!
@@ -24,14 +25,19 @@ mod io;
 mod machine;
 mod mmu;
 mod platform;
+mod prefetch;
 mod quirks;
+mod report;
+mod scheduler;
 #[cfg(not(feature = "versatilepb"))]
 mod self_test;
 mod settings;
 mod space;
 mod start;
+mod task;
 mod write;
 
+use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
 use core::panic::PanicInfo;
@@ -44,8 +50,10 @@ use chip::CHIP_PAGE;
 use debug::File;
 use fault::Pager;
 use machine::Board;
-use mmu::{PageTable, PAGED};
+use mmu::PageTable;
 use platform::Clock;
+use prefetch::Prefetcher;
+use scheduler::Scheduler;
 use settings::Settings;
 use space::Space;
 
@@ -64,20 +72,28 @@ extern "C" fn kernel_main() -> ! {
     }
     let settings = Settings::parse(line);
     let clock = Clock::start();
-    let out = File::create(settings.out).unwrap_or_else(|| panic!("{} cannot be written", settings.out));
+    let out = core::array::from_fn(|task| match task {
+        0 => Some(create(settings.out)),
+        _ => (task < settings.tasks).then(|| create(&format!("{}{}", settings.out, task + 1))),
+    });
     fault::install(pager(&settings, PageTable::enable(), clock));
     write::to(out);
     heap::close();
-    // SAFETY: the paged space starts with the program's entry, and the abort handlers are in place.
-    let status = unsafe { start::run_user(PAGED) };
-    fault::with(report);
-    debug::exit(status)
+    fault::with(Pager::begin);
+    // SAFETY: the paged space starts with the first program's entry, and the abort handlers are in place.
+    unsafe { start::run_user(task::entry(0)) };
+    fault::with(report::print);
+    debug::exit(fault::with(|pager| pager.status))
+}
+
+fn create(path: &str) -> File {
+    File::create(path).unwrap_or_else(|| panic!("{path} cannot be written"))
 }
 
 fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
     machine::check_frames(frames, page);
-    let space = Space::new(page, settings.image, settings.data);
+    let space = Space::new(page, &settings.images[..settings.tasks], settings.data);
     let caps = Caps {
         reference_bit: false,
         dirty_bit: false,
@@ -85,22 +101,32 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
         places: false,
         buffers: device::buffers(page),
     };
-    let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
+    let (pages, tasks, prefetch) = (space.pages() as usize, settings.tasks, settings.prefetch);
+    let config = Config { frames: frames as usize, pages, tasks, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
-    let area = |blocks| SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![AreaConfig::log(blocks)] };
+    let area = |blocks| SwapAreas {
+        slots_per_block: device::SLOTS_PER_BLOCK,
+        areas: vec![AreaConfig { logs: settings.logs, ..AreaConfig::log(blocks) }],
+    };
     let below = Below { slots: None, swap: settings.blocks.map(area) };
     let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
-    let engine = builder.build().unwrap_or_else(|e| panic!("{e}"));
-    let head = Head { below, ..Head::new(settings.policy.to_string(), settings.handler, config) };
+    let engine = builder.arrival(prefetch.arrival()).build().unwrap_or_else(|e| panic!("{e}"));
+    let head =
+        Head { below, arrival: prefetch.arrival(), ..Head::new(settings.policy.to_string(), settings.handler, config) };
     let journal = settings.journal.map(|path| journal(path, &head));
     let mut board = Board::new(table, space, clock, journal);
     if settings.nvm {
-        board.device.move_to_nvm(space.image_pages(), space.pages(), &mut board.clock);
+        board.device.move_to_nvm(board.space.image_pages(), board.space.pages(), &mut board.clock);
     }
     if let Some(swap) = engine.swap() {
         erase(swap, &mut board);
     }
-    Pager::new(engine, board)
+    let mut pager =
+        Pager::new(engine, board, Scheduler::new(tasks, settings.slice), Prefetcher::new(prefetch, tasks, pages));
+    if settings.blocks.is_some() && settings.logs > 1 {
+        pager.name_owners();
+    }
+    pager
 }
 
 /// Erases the blocks of the swap area.
@@ -117,41 +143,7 @@ fn erase(swap: &Swap, board: &mut Board) {
 fn journal(path: &str, head: &Head) -> (Journal, File) {
     let mut journal = Journal::new(head);
     journal.reserve(JOURNAL_ROOM);
-    (journal, File::create(path).unwrap_or_else(|| panic!("{path} cannot be written")))
-}
-
-fn report(pager: &mut Pager) {
-    pager.board.flush();
-    pager.engine.check();
-    let counts = pager.engine.counts();
-    let instructions = platform::instructions;
-    let (erases, copies) = pager.engine.swap().map_or((0, 0), |s| (s.erases().sum::<u32>(), s.counts().copies));
-    println!(
-        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\
-         \"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
-         \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
-         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\
-         \"dirty_evictions\":{},\"direct_reads\":{},\
-         \"blocks_erased\":{erases},\"slots_copied\":{copies},\"heap_bytes\":{},\"stack_bytes\":{}}}",
-        platform::NAME,
-        mmu::processor(),
-        pager.board.page(),
-        counts.true_faults,
-        counts.false_faults,
-        counts.evictions,
-        counts.page_moves,
-        counts.page_moves_dual,
-        counts.walk_max.0,
-        pager.prefetch_aborts,
-        pager.data_aborts,
-        instructions(pager.spent),
-        instructions(pager.longest),
-        instructions(pager.board.device.waited),
-        counts.dirty_evictions,
-        counts.direct_reads,
-        heap::used(),
-        start::abort_stack_depth(),
-    );
+    (journal, create(path))
 }
 
 #[panic_handler]

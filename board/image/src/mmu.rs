@@ -4,9 +4,12 @@
 //! 0x0000_0000  vectors, the start of RAM            section, kernel
 //! RAM_BASE     128 MiB as they are                  sections, kernel
 //! devices      as they are                          sections, kernel
-//! 0x2000_0000  2 MiB, paged                         tables of tiny pages (1 KiB, ARM926) or small ones (4 KiB)
-//! 0x3000_0000  2 MiB, the program's data and stack  sections, user
+//! 0x2000_0000  2 MiB a task, paged                  tables of tiny pages (1 KiB, ARM926) or small ones (4 KiB)
+//! 0x3000_0000  2 MiB a task, its data and stack     sections, user
 //! ```
+//!
+//! Each task is a domain of its own, and the kernel is domain 0. The register of domains opens the kernel's and that of
+//! the running task; a touch of another task's memory is a fault of its domain.
 //!
 //! The ARM926EJ-S has tiny pages. On the ARM1136 they are not used, although QEMU would accept them.
 
@@ -18,14 +21,18 @@ use crate::{platform, quirks, start};
 
 /// Where the paged space starts.
 pub const PAGED: u32 = 0x2000_0000;
-/// Megabytes of the paged space: one for the program, one for a data region.
-pub const PAGED_MEGABYTES: u32 = 2;
-const MEGABYTE: u32 = 1 << 20;
-/// The program's own RAM, which is not paged: data and stack.
+/// Tasks there can be.
+pub const TASKS: u32 = 4;
+/// Megabytes of a task's paged space: one for the program, one for a data region.
+pub const TASK_MEGABYTES: u32 = 2;
+const PAGED_MEGABYTES: u32 = TASKS * TASK_MEGABYTES;
+/// Bytes of a megabyte.
+pub const MEGABYTE: u32 = 1 << 20;
+/// The programs' own RAM, which is not paged: data and stack.
 const USER_RAM: u32 = 0x3000_0000;
 /// The last 16 MiB of RAM stay out of the image's way.
 const USER_RAM_OFFSET: u32 = 112 * MEGABYTE;
-const USER_RAM_MEGABYTES: u32 = 2;
+const USER_RAM_MEGABYTES: u32 = TASKS * TASK_MEGABYTES;
 const RAM_MEGABYTES: u32 = 128;
 /// Memory that stands for byte-addressable non-volatile memory: as large as the paged space, below the program's RAM.
 const NVM_OFFSET: u32 = 104 * MEGABYTE;
@@ -167,14 +174,33 @@ fn fill_level1(tiny: bool) {
     }
     section(0, ram, Access::Kernel, true);
     platform::DEVICES.iter().for_each(|at| section(*at, *at, Access::Kernel, false));
-    for offset in (0..USER_RAM_MEGABYTES).map(|megabyte| megabyte * MEGABYTE) {
-        section(USER_RAM + offset, ram + USER_RAM_OFFSET + offset, Access::UserWrite, true);
+    for megabyte in 0..USER_RAM_MEGABYTES {
+        let (offset, domain) = (megabyte * MEGABYTE, domain(megabyte / TASK_MEGABYTES) << 5);
+        section(USER_RAM + offset, ram + USER_RAM_OFFSET + offset | domain, Access::UserWrite, true);
     }
     // A fine table or a coarse one; bit 4 must be one in ARMv5.
     let kind = (if tiny { 3 } else { 1 }) | 1 << 4;
     for megabyte in 0..PAGED_MEGABYTES {
-        level1(PAGED + megabyte * MEGABYTE, LEVEL2.0.get() as u32 + megabyte * 4096 | kind);
+        let domain = domain(megabyte / TASK_MEGABYTES) << 5;
+        level1(PAGED + megabyte * MEGABYTE, LEVEL2.0.get() as u32 + megabyte * 4096 | domain | kind);
     }
+}
+
+/// The domain of a task; the kernel's is 0.
+const fn domain(task: u32) -> u32 {
+    1 + task
+}
+
+/// The register of domains while a task runs: permissions are checked in the kernel's domain and in the task's, and
+/// there is no access to the others.
+const fn open_domains(task: u32) -> u32 {
+    1 | 1 << (2 * domain(task))
+}
+
+/// A task's domain is open from now on, and no other task's.
+pub fn enter_domain(task: u32) {
+    // SAFETY: the kernel's domain stays open, and nothing of it is in another.
+    unsafe { asm!("mcr p15, 0, {domains}, c3, c0, 0", domains = in(reg) open_domains(task), options(nostack)) };
 }
 
 fn section(address: u32, to: u32, access: Access, cached: bool) {
@@ -193,7 +219,7 @@ fn turn_on(table: u32) {
             "mcr p15, 0, {zero}, c7, c7, 0",    // invalidate the caches
             "mcr p15, 0, {zero}, c8, c7, 0",    // and the TLBs
             "mcr p15, 0, {table}, c2, c0, 0",
-            "mcr p15, 0, {domain}, c3, c0, 0",  // domain 0: permissions are checked
+            "mcr p15, 0, {domains}, c3, c0, 0",
             "mrc p15, 0, {control}, c1, c0, 0",
             "bic {control}, {control}, #0x2000",     // vectors at 0
             "bic {control}, {control}, #0x00800000", // tables of ARMv5 on the ARM1136 too
@@ -202,7 +228,7 @@ fn turn_on(table: u32) {
             "mcr p15, 0, {control}, c1, c0, 0",
             "nop",
             "nop",
-            zero = in(reg) 0, table = in(reg) table, domain = in(reg) 1, control = out(reg) _,
+            zero = in(reg) 0, table = in(reg) table, domains = in(reg) open_domains(0), control = out(reg) _,
             options(nostack));
     }
 }

@@ -33,14 +33,38 @@ mod board {
     pub fn ticks() -> u32 {
         crate::io::read32(TIMER + 0x28)
     }
+
+    /// GPTIMER2, whose interrupt is line 38 of the controller: bit 6 of its second bank.
+    const ALARM: u32 = 0x4802_a000;
+    const INTERRUPTS: u32 = 0x480f_e000;
+
+    /// Lets the alarm's interrupt through.
+    pub fn enable_alarm() {
+        crate::io::write32(INTERRUPTS + 0xa8, 1 << 6);
+    }
+
+    /// Interrupts after so many ticks: the counter overflows once.
+    pub fn set_alarm(ticks: u32) {
+        clear_alarm();
+        crate::io::write32(ALARM + 0x28, ticks.wrapping_neg());
+        crate::io::write32(ALARM + 0x1c, 2);
+        crate::io::write32(ALARM + 0x24, 1);
+    }
+
+    /// The alarm is off, and its interrupt is acknowledged.
+    pub fn clear_alarm() {
+        crate::io::write32(ALARM + 0x24, 0);
+        crate::io::write32(ALARM + 0x18, 7);
+        crate::io::write32(INTERRUPTS + 0x48, 1);
+    }
 }
 
 #[cfg(feature = "versatilepb")]
 mod board {
     /// Its name in QEMU.
     pub const NAME: &str = "versatilepb";
-    /// The system registers with the timer.
-    pub const DEVICES: &[u32] = &[0x1000_0000];
+    /// The system registers with the timer; the interrupt controller and the timers of the alarm.
+    pub const DEVICES: &[u32] = &[0x1000_0000, 0x1010_0000];
     /// The counter SYS_24MHZ (Versatile PB user guide, status and system control registers).
     pub const TIMER_HZ: u64 = 24_000_000;
 
@@ -50,9 +74,31 @@ mod board {
     pub fn ticks() -> u32 {
         crate::io::read32(0x1000_005c)
     }
+
+    /// The first SP804, which counts down at 1 MHz; its interrupt is line 4 of the PL190.
+    const ALARM: u32 = 0x101e_2000;
+    const INTERRUPTS: u32 = 0x1014_0000;
+
+    /// Lets the alarm's interrupt through.
+    pub fn enable_alarm() {
+        crate::io::write32(INTERRUPTS + 0x10, 1 << 4);
+    }
+
+    /// Interrupts after so many ticks, rounded up to a microsecond: 32 bits, one shot.
+    pub fn set_alarm(ticks: u32) {
+        clear_alarm();
+        crate::io::write32(ALARM, ticks.div_ceil(24));
+        crate::io::write32(ALARM + 8, 0b1010_0011);
+    }
+
+    /// The alarm is off, and its interrupt is acknowledged.
+    pub fn clear_alarm() {
+        crate::io::write32(ALARM + 8, 0);
+        crate::io::write32(ALARM + 0xc, 1);
+    }
 }
 
-pub use board::{DEVICES, NAME};
+pub use board::{clear_alarm, enable_alarm, DEVICES, NAME};
 
 /// A clock that never runs back, from the timer's 32 bits.
 pub struct Clock {
@@ -74,6 +120,11 @@ impl Clock {
         self.last = ticks;
         self.ticks
     }
+}
+
+/// The processor is interrupted in user mode at this time, or as soon as it is there; an earlier alarm is forgotten.
+pub fn alarm(at: u64, clock: &mut Clock) {
+    board::set_alarm(at.saturating_sub(clock.ticks()).clamp(1, u32::MAX.into()) as u32);
 }
 
 /// Instructions that the emulator runs in this many ticks, rounded down; exact up to 2^34 ticks.

@@ -1,38 +1,66 @@
-//! Which address is which page: the program's image first, then the data region, which starts a megabyte above it.
+//! Which address is which page.
+//!
+//! ```text
+//! pages      images, one task's after the other's │ data regions, alike
+//! addresses  each task's image at the start of its two megabytes, its data region a megabyte above it
+//! ```
 
 use coldframe_core::PageId;
 
-use crate::mmu::PAGED;
+use crate::mmu::{MEGABYTE, PAGED, TASKS, TASK_MEGABYTES};
 
-/// Where the data region starts.
-const DATA: u32 = PAGED + (1 << 20);
+/// An image and a data region for each task.
+const REGIONS: usize = 2 * TASKS as usize;
 
-/// The paged space.
-#[derive(Clone, Copy)]
+/// Whose a region is, its address, its first page and its number of pages.
+#[derive(Clone, Copy, Default)]
+struct Region {
+    task: u32,
+    start: u32,
+    first: u32,
+    pages: u32,
+}
+
+/// The paged space of all tasks.
 pub struct Space {
     page: u32,
     image: u32,
-    data: u32,
+    /// In the order of pages: images, then data.
+    regions: [Region; REGIONS],
 }
 
 impl Space {
-    /// For an image and a data region of these sizes in bytes.
+    /// For images of these sizes in bytes, one for each task, and a data region of that size for each.
     ///
     /// # Panics
-    /// If one of them is larger than a megabyte.
-    pub fn new(page: u32, image: u32, data: u32) -> Space {
-        for (name, bytes) in [("image", image), ("data", data)] {
-            assert!(bytes <= 1 << 20, "{name}={bytes}; give at most {}", 1 << 20);
+    /// If one of them is larger than a megabyte, if there are too many, or if an image before the last does not end
+    /// with a page: the next starts there in the chip.
+    pub fn new(page: u32, images: &[u32], data: u32) -> Space {
+        assert!((1..=TASKS as usize).contains(&images.len()), "{} images; give 1 to {TASKS}", images.len());
+        assert!(images[..images.len() - 1].iter().all(|bytes| bytes % page == 0), "an image ends within a page");
+        let mut regions = [Region::default(); REGIONS];
+        let (mut first, mut number) = (0, 0);
+        for (name, above) in [("image", 0), ("data", MEGABYTE)] {
+            for (task, image) in images.iter().enumerate() {
+                let bytes = if above == 0 { *image } else { data };
+                assert!(bytes <= MEGABYTE, "{name}={bytes}; give at most {MEGABYTE}");
+                let start = PAGED + task as u32 * TASK_MEGABYTES * MEGABYTE + above;
+                let task = task as u32;
+                regions[number] = Region { task, start, first, pages: bytes.div_ceil(page) };
+                first += regions[number].pages;
+                number += 1;
+            }
         }
-        Space { page, image: image.div_ceil(page), data: data.div_ceil(page) }
+        let image = regions[images.len()].first;
+        Space { page, image, regions }
     }
 
     /// Pages in all.
     pub fn pages(&self) -> u32 {
-        self.image + self.data
+        self.regions.iter().map(|region| region.pages).sum()
     }
 
-    /// Pages of the image, the first ones.
+    /// Pages of the images, the first ones.
     pub fn image_pages(&self) -> u32 {
         self.image
     }
@@ -43,19 +71,27 @@ impl Space {
     }
 
     /// Where the page starts.
+    ///
+    /// # Panics
+    /// If there is no such page.
     pub fn address(&self, page: PageId) -> u32 {
-        match page.0.checked_sub(self.image) {
-            None => PAGED + page.0 * self.page,
-            Some(data) => DATA + data * self.page,
-        }
+        let is_in = |region: &&Region| page.0.wrapping_sub(region.first) < region.pages;
+        let region = self.regions.iter().find(is_in).expect("a page is in a region");
+        region.start + (page.0 - region.first) * self.page
     }
 
-    /// The page at an address.
-    pub fn page_at(&self, address: u32) -> Option<PageId> {
-        match address.checked_sub(DATA) {
-            None => Some(address.checked_sub(PAGED)? / self.page).filter(|page| *page < self.image),
-            Some(offset) => Some(offset / self.page).filter(|page| *page < self.data).map(|page| page + self.image),
-        }
-        .map(PageId)
+    /// The page at an address of this task.
+    pub fn page_at(&self, address: u32, task: u32) -> Option<PageId> {
+        self.regions.iter().filter(|region| region.task == task).find_map(|region| {
+            let page = address.checked_sub(region.start)? / self.page;
+            (page < region.pages).then_some(PageId(region.first + page))
+        })
+    }
+
+    /// The tasks' data pages, and the task of each.
+    pub fn data(&self) -> impl Iterator<Item = (u32, PageId)> {
+        let image = self.image;
+        let data = self.regions.into_iter().filter(move |region| region.first >= image);
+        data.flat_map(|region| (region.first..region.first + region.pages).map(move |page| (region.task, PageId(page))))
     }
 }

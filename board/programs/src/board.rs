@@ -42,11 +42,16 @@ pub fn write(bytes: &[u8]) {
     }
 }
 
+extern "C" {
+    /// Where the data region starts (`program.ld`).
+    static mut __paged_data: u8;
+}
+
 /// As on the host, in `lib.rs`.
 pub fn data() -> &'static mut [u8] {
     // SAFETY: the kernel keeps this many bytes there, which fault when they are touched (`data=` on its command line);
     // called once.
-    unsafe { core::slice::from_raw_parts_mut(0x2010_0000 as *mut u8, crate::DATA) }
+    unsafe { core::slice::from_raw_parts_mut(&raw mut __paged_data, crate::DATA) }
 }
 
 /// Bytes of the heap; miniz_oxide's compressor takes some 320 KiB.

@@ -21,7 +21,7 @@ mod neighbours;
 mod store;
 
 use cache::{CacheCounts, SwapCache};
-use coldframe_lane::window::Window;
+use coldframe_core::prefetch::Window;
 use neighbours::Neighbours;
 use store::Store;
 
@@ -48,8 +48,6 @@ pub enum Keep {
 pub struct SwapConfig {
     pub areas: Vec<AreaConfig>,
     pub slots_per_block: u32,
-    /// Logs of an area, to which processes are distributed by their numbers. With more than one, a run has no journal.
-    pub logs: u32,
     /// Whether the device hides its erase blocks behind a translation layer.
     pub translation: bool,
     /// Whether a device with a translation layer is told of each freed slot (discard).
@@ -297,13 +295,12 @@ pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_lane::window::Window;
+    use coldframe_core::prefetch::Window;
 
     fn config(keep: Keep) -> SwapConfig {
         SwapConfig {
             areas: vec![AreaConfig::log(8)],
             slots_per_block: 32,
-            logs: 1,
             translation: false,
             discard: false,
             read_ahead: ReadAhead::Slots(Window::Block(8)),

@@ -31,7 +31,7 @@ fn simulate(
 ) -> Result<SwapResult, ExperimentError> {
     let mut run = SwapRun::new(config, trace).map_err(|e| ExperimentError::setting("swap", e.to_string()))?;
     if journal.is_some() {
-        if config.logs > 1 {
+        if config.areas.iter().any(|area| area.logs > 1) {
             let reason = "a journal does not say which log takes a page; leave swap.logs or the journal out";
             return Err(ExperimentError::setting("swap.logs", reason));
         }

@@ -132,7 +132,7 @@ impl Engine {
             Event::WillNeed { page } => return will_need(turn, handler, page),
             Event::FirstTouchNeighbour { page } => return first_touch_neighbour(turn, page),
             Event::ReadOften { page } => return read_often(turn, handler, page),
-            Event::Owned { task, page, backed } => return slots(turn).own(task, page, backed),
+            Event::Owned { task, page, backed } => return turn.backing.own(task, page, backed),
             Event::Foreground { task } => return slots(turn).foreground(task),
             Event::Pinned { page } => return pin(turn, page),
             Event::Unpinned { page } => return unpin(turn, page),
@@ -222,7 +222,7 @@ fn written(turn: &mut Turn<'_>, page: PageId) {
     }
 }
 
-/// Only an engine with slots takes events about tasks and their pages.
+/// Only an engine with slots takes events about tasks in the foreground.
 fn slots<'t>(turn: &'t mut Turn<'_>) -> &'t mut Slots {
     turn.backing.slots.as_mut().expect("accepted")
 }

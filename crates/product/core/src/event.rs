@@ -84,7 +84,7 @@ pub enum Event {
         page: PageId,
     },
     /// The page belongs to this task. Sent once for each page, before its first fault, and only if the engine has
-    /// slots that are rewritten in place.
+    /// slots that are rewritten in place, or an area on flash with several logs.
     Owned {
         /// The task.
         task: TaskId,

@@ -5,10 +5,12 @@
 mod faulted;
 mod neighbours;
 mod streams;
+mod window;
 
 pub use faulted::{PrefetchLists, LIST_MAX};
 pub use neighbours::Neighbours;
 pub use streams::Streams;
+pub use window::Window;
 
 /// How a prefetched page enters RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

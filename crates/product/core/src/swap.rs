@@ -135,6 +135,9 @@ pub struct AreaConfig {
     /// Static wear levelling: if the erase counts differ by more than this, the pages of the least erased block are
     /// moved; `None`: never.
     pub spread_max: Option<u32>,
+    /// Logs, each with an open block, to which pages are distributed by the numbers of their processes; at least 1.
+    /// Only [`Layout::Log`] has logs.
+    pub logs: u32,
 }
 
 impl AreaConfig {
@@ -149,6 +152,7 @@ impl AreaConfig {
             start: RESERVE + 1,
             stop: RESERVE + 1,
             spread_max: None,
+            logs: 1,
         }
     }
 }
@@ -177,6 +181,9 @@ impl core::error::Error for SwapError {}
 /// Most slots of an erase block, and most slots in all: scores of collectors are products that must fit into 128 bits.
 const SLOTS_PER_BLOCK_MAX: u64 = 1 << 10;
 const SLOTS_MAX: u64 = 1 << 31;
+
+/// Most logs of an area.
+const LOGS_MAX: u64 = 1 << 10;
 
 /// Swap areas and the pages in them.
 pub struct Swap {
@@ -232,13 +239,9 @@ impl Swap {
         Err(Full)
     }
 
-    /// From now on the areas have this many logs, each with an open block. A journal does not name them.
-    ///
-    /// # Panics
-    /// If it is 0.
-    pub fn split(&mut self, logs: u32) {
-        assert!(logs > 0, "a log takes the pages");
-        self.areas.iter_mut().for_each(|area| area.split(logs));
+    /// Whether an area has several logs.
+    pub(crate) fn has_logs(&self) -> bool {
+        self.areas.iter().any(|area| area.config.logs > 1)
     }
 
     /// Pages that leave RAM now go to the log of this process: process number modulo logs.
@@ -377,6 +380,7 @@ fn check_bounds(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Res
     within("pages", pages as u64, 1, SLOTS_MAX)?;
     within("slots_per_block", slots_per_block.into(), 1, SLOTS_PER_BLOCK_MAX)?;
     for area in areas {
+        within("logs", area.logs.into(), 1, LOGS_MAX)?;
         within("victims", area.victims.into(), 1, VICTIMS_MAX.into())?;
         within("start", area.start.into(), u64::from(RESERVE) + 1, SLOTS_MAX)?;
         within("stop", area.stop.into(), area.start.into(), SLOTS_MAX)?;

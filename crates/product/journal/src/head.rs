@@ -75,11 +75,13 @@ pub(crate) const ARRIVALS: [(&str, Arrival); 3] = [
 ];
 
 pub(crate) fn area_line(area: &AreaConfig) -> String {
-    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, spread_max } = area;
+    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, spread_max, logs } = area;
     let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
     let spread = spread_max.map_or("-".to_string(), |n| n.to_string());
     let collector = collector.name;
-    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} true {spread}\n")
+    // A journal of one log has no number of logs, as before there were several.
+    let logs = if *logs == 1 { String::new() } else { format!(" {logs}") };
+    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} true {spread}{logs}\n")
 }
 
 pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
@@ -102,6 +104,7 @@ pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
             ("true", n) => Some(n.parse().ok()?),
             _ => return None,
         },
+        logs: next().map_or(Some(1), |logs| logs.parse().ok())?,
     };
     next().is_none().then_some(area)
 }
@@ -220,6 +223,17 @@ fn text(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_area_is_read_as_it_was_written_and_one_log_is_not_named() {
+        for logs in [1, 3] {
+            let area = AreaConfig { logs, spread_max: Some(4), ..AreaConfig::log(9) };
+            let line = area_line(&area);
+            assert_eq!(read_area(line.trim_end().strip_prefix("area=").unwrap()), Some(area));
+            assert_eq!(line, format!("area=9 0 0 greedy 1 2 2 true 4{}\n", if logs > 1 { " 3" } else { "" }));
+        }
+        assert_eq!(read_area("9 0 0 greedy 1 2 2 true - 3 3"), None);
+    }
 
     #[test]
     fn a_journal_of_another_version_names_both_and_something_else_is_none() {

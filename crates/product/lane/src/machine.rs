@@ -23,7 +23,7 @@ use crate::in_slots::InSlots;
 use crate::meters::Meters;
 use crate::page_table::PageTable;
 use crate::read_ahead::window_pages;
-use crate::window::Window;
+use coldframe_core::prefetch::Window;
 
 pub use crate::prices::{CollectTimes, DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 

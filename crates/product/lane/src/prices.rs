@@ -4,7 +4,7 @@ use coldframe_core::Ps;
 use coldframe_sheet::StagePrices;
 
 use crate::faulty::Failures;
-use crate::window::Window;
+use coldframe_core::prefetch::Window;
 
 /// Times of the device for one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use coldframe_core::prefetch::Streams;
 use coldframe_core::{Engine, PageId, SlotId};
 
 use crate::numbering::Numbering;
-use crate::window::Window;
+use coldframe_core::prefetch::Window;
 
 /// The pages behind a true fault on `page` that continues a stream, in their order; `None`: it continues none.
 /// `numbers`: `None` if pages are numbered by address.

@@ -75,8 +75,7 @@ struct Translation {
 impl Store {
     pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
         if !config.translation {
-            let mut swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
-            swap.split(config.logs);
+            let swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
             return Ok(Store { device: Device::new(swap, config.failures), translation: None });
         }
         // The blocks that are kept back must be at least those that a collection needs.

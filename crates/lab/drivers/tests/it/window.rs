@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Window;
 use coldframe_core::swap::{AreaConfig, SwapAreas};
 use coldframe_core::{Caps, Command, Event, PageId, Ps};
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{Cpu, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS};
 use coldframe_journal::{open, replay, Entry};
 use coldframe_lane::machine::{MachineConfig, Zeros};
-use coldframe_lane::window::Window;
 use coldframe_lane::{DeviceTimes, PageRef};
 use coldframe_sheet::StagePrices;
 

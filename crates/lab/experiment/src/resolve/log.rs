@@ -1,8 +1,8 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
+use coldframe_core::prefetch::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas};
 use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
-use coldframe_lane::window::Window;
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::{quantity, sheet, Sheet};
 
@@ -63,18 +63,14 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
     let layout = self::layout(s)?;
-    // The kernel's layouts have no log, so that a run of several layouts can give logs to one.
-    let of_log = s.logs.filter(|_| layout == "log");
-    let logs = of_log.unwrap_or(1);
     if s.logs == Some(0) {
         return bad("logs", "0 logs take no page; give 1 or more");
     }
-    (shown.read_ahead, shown.keep, shown.logs) = (Some(text), Some(keep_text.into()), of_log);
+    (shown.read_ahead, shown.keep, shown.logs) = (Some(text), Some(keep_text.into()), logs(s));
     Ok(SwapPlan {
         config: SwapConfig {
             areas,
             slots_per_block: slots_per_block(s),
-            logs,
             translation: matches!(layout, "linux-ftl" | "linux-discard"),
             discard: layout == "linux-discard",
             read_ahead,
@@ -138,7 +134,7 @@ pub(super) fn under_engine(
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
     const ALONE: &str = "is for swap traces, and for tasks without a backing; leave it out";
-    const LOGS: &str = "is for swap traces; under the engine one log takes all pages; leave it out";
+    const LOGS: &str = "is for swap traces; here one log takes all pages; leave it out";
     super::refuse(&[
         ("swap.read_ahead", s.read_ahead.is_some(), ALONE),
         ("swap.keep", s.keep.is_some(), WHY),
@@ -185,6 +181,7 @@ fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ExperimentError> {
 fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, Swap), ExperimentError> {
     let layout = layout(s)?;
     let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
+    let logs = logs(s).unwrap_or(1);
     let area = |part: &str| {
         let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
         Some(AreaConfig {
@@ -194,6 +191,7 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
             collector,
             start: defaults.start,
             stop: defaults.start,
+            logs,
             ..AreaConfig::log(blocks.trim().parse().ok()?)
         })
     };
@@ -209,6 +207,11 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
         ..Swap::default()
     };
     Ok((areas, settings))
+}
+
+/// The logs of an area. The kernel's layouts have none, so that a run of several layouts can give logs to one.
+fn logs(s: &Swap) -> Option<u32> {
+    s.logs.filter(|_| s.layout.as_deref().unwrap_or("log") == "log")
 }
 
 fn layout(s: &Swap) -> Result<&'static str, ExperimentError> {

@@ -1,10 +1,10 @@
 //! Tasks under a scheduler.
 
+use coldframe_core::prefetch::Window;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Below, Bytes, Caps, Ps};
 use coldframe_drivers::tasks::{Activation, ListRule, OnFault, Prefetching, TasksConfig, CAPS};
 use coldframe_lane::machine::{MachineConfig, Zeros};
-use coldframe_lane::window::Window;
 use coldframe_lane::{DeviceTimes, LaneConfig};
 use coldframe_sheet::quantity::{self, show_bytes};
 use coldframe_sheet::StagePrices;

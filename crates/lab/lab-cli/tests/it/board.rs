@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use coldframe_core::prefetch::{PrefetchLists, LIST_MAX};
 use coldframe_core::{Command as Order, Event, PageId, Place, SlotId, Transfer};
 use coldframe_journal::{self as journal, Entry};
 use coldframe_toolbox::skip;
@@ -88,7 +89,6 @@ impl Run<'_> {
     /// references. Returns the counts.
     fn go(&self, built: &Path, folder: &Path, further: &str) -> Value {
         let Run { machine, program, policy, handler, frames } = self;
-        let path = |suffix: &str| built.join(format!("{program}.{suffix}")).display().to_string();
         let at = folder.display();
         let plugin = built.join("libreftrace.so").display().to_string();
         let range = format!("page={},from=0x20000000,to=0x20200000", machine.page);
@@ -100,13 +100,25 @@ impl Run<'_> {
         let out = qemu.stdin(Stdio::null()).output().unwrap();
         let stdout = String::from_utf8_lossy(&out.stdout);
         assert!(out.status.success(), "{settings}: {stdout}{}", String::from_utf8_lossy(&out.stderr));
-        let truth = Command::new(path("host")).output().unwrap().stdout;
-        assert!(
-            !truth.is_empty() && truth == fs::read(folder.join("out")).unwrap(),
-            "{settings}: not the host's output"
-        );
+        for (task, program) in program.split('+').enumerate() {
+            let truth = Command::new(built.join(format!("{program}.host"))).output().unwrap().stdout;
+            let name = if task == 0 { "out".to_owned() } else { format!("out{}", task + 1) };
+            let same = !truth.is_empty() && truth == fs::read(folder.join(name)).unwrap();
+            assert!(same, "{settings}: the output of {program}, task {task}, is not the host's");
+        }
         eprintln!("{program} {settings}: {}", stdout.trim());
         serde_json::from_str(&stdout).unwrap()
+    }
+
+    /// As [`Run::go`], and the entries of the journal, which a fresh engine has replayed to the same commands.
+    fn replayed(&self, built: &Path, further: &str) -> (Value, Vec<Entry>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let counts = self.go(built, folder.path(), &format!("{further} journal={}", path.display()));
+        let journal = fs::read(&path).unwrap();
+        journal::replay(&journal).unwrap_or_else(|e| panic!("{} {further}: {e}", self.program));
+        let (_, mut rest) = journal::open(&journal).unwrap();
+        (counts, std::iter::from_fn(|| rest.next_entry().unwrap()).collect())
     }
 
     /// The journal of the simulator's engine for the references of the run.
@@ -304,7 +316,6 @@ fn pages_are_read_in_non_volatile_memory_and_copied_by_a_write() {
                 }
             }
             assert!(read > 12, "{program} {policy} {handler}: {read} pages were read in their slots");
-            let count = |counts: &Value, name: &str| counts[name].as_u64().unwrap();
             if program == "sort" {
                 let log = run.go(built, folder.path(), &format!("{further}blocks={BLOCKS}"));
                 assert!(count(&counts, "dirty_evictions") > 100);
@@ -314,6 +325,178 @@ fn pages_are_read_in_non_volatile_memory_and_copied_by_a_write() {
             }
         }
     }
+}
+
+fn count(counts: &Value, name: &str) -> u64 {
+    counts[name].as_u64().unwrap_or_else(|| panic!("{name} in {counts}"))
+}
+
+/// The paper's stress test (SAP section 5.2 and figure 4): four workers, and RAM for three of them. Without SAP each
+/// slice begins with the faults of a whole sweep.
+const WORKERS: Run<'_> = Run {
+    machine: &ARM926,
+    program: "worker+worker+worker+worker",
+    policy: "second-chance",
+    handler: "parallel",
+    frames: 36,
+};
+
+#[test]
+fn the_next_tasks_pages_are_loaded_before_its_slice() {
+    let Some(built) = built_for_n810() else { return };
+    let (without, plain) = WORKERS.replayed(built, "slice=1000");
+    let (with, entries) = WORKERS.replayed(built, "slice=1000 sap=75");
+    assert!(!plain.iter().any(|e| matches!(e, Entry::Event { event: Event::Slice | Event::WillNeed { .. }, .. })));
+    assert!(count(&with, "prefetches") > 2 * count(&with, "switches"), "{with}");
+    assert!(count(&without, "true_faults") > 500, "the workers have too much RAM: {without}");
+    assert!(10 * count(&with, "true_faults") < 6 * count(&without, "true_faults"), "{with} {without}");
+    assert!(10 * count(&with, "start_faults") < 7 * count(&without, "start_faults"), "{with} {without}");
+    assert!(count(&with, "instructions") < count(&without, "instructions"), "{with} {without}");
+    let loads = entries.iter().filter(|e| matches!(e, Entry::Command(Order::Load { .. }))).count() as u64;
+    assert_eq!(loads, count(&with, "prefetches") + count(&with, "true_faults"), "each load is counted once");
+}
+
+/// Algorithm 1 over again, from the journal's faults: what a slice hints is on the list of the task that runs next, in
+/// the list's order; only hints without a load, which make pages recent, may be for the task that runs.
+#[test]
+fn the_hints_are_those_of_the_next_tasks_list() {
+    let Some(built) = built_for_n810() else { return };
+    let (_, entries) = WORKERS.replayed(built, "slice=1000 sap=50");
+    let slices: Vec<&[Entry]> = entries.split(|e| matches!(e, Entry::Event { event: Event::Slice, .. })).collect();
+    let running = |slice: &[Entry]| {
+        slice.iter().find_map(|e| match e {
+            Entry::Event { event: Event::Fault { task, .. }, .. } => Some(*task),
+            _ => None,
+        })
+    };
+    let (mut lists, mut loads) = (PrefetchLists::new(4, LIST_MAX), 0);
+    for (slice, following) in slices.iter().zip(&slices[1..]) {
+        let (Some(runs), Some(next)) = (running(slice), running(following)) else { continue };
+        let mut hinted = Vec::new();
+        for event in slice.chunk_by(|_, e| !matches!(e, Entry::Event { .. })) {
+            let loads = |page: PageId| {
+                event.iter().any(|e| matches!(e, Entry::Command(Order::Load { page: loaded, .. }) if *loaded == page))
+            };
+            match event[0] {
+                Entry::Event { event: Event::Fault { task, page, .. }, .. } if loads(page) => {
+                    assert_eq!(task, runs);
+                    lists.major_fault(task, page);
+                }
+                Entry::Event { event: Event::WillNeed { page }, .. } => hinted.push((page, loads(page))),
+                _ => {}
+            }
+        }
+        let [mine, list] = [runs, next].map(|task| lists.of(task).collect::<Vec<_>>());
+        assert!(hinted.iter().all(|(page, load)| list.contains(page) || !load && mine.contains(page)), "{hinted:?}");
+        let mut rest = list.iter();
+        let loaded: Vec<_> = hinted.iter().filter(|(_, load)| *load).map(|(page, _)| page).collect();
+        assert!(loaded.iter().all(|page| rest.any(|listed| listed == *page)), "{loaded:?} are not ordered as {list:?}");
+        loads += loaded.len();
+    }
+    assert!(loads > 200, "{loads} loads were compared");
+}
+
+#[test]
+fn a_task_cannot_read_another_ones_memory() {
+    let Some(built) = built() else { return };
+    for machine in [&VERSATILE, &ARM926, &ARM1136] {
+        if machine.name == "n810" && built_for_n810().is_none() {
+            continue;
+        }
+        let mut run = script();
+        run.arg("run").arg(built).args([machine.name, machine.processor, "trespass+worker"]);
+        let folder = tempfile::tempdir().unwrap();
+        let settings = "policy=clock handler=parallel frames=24 slice=1000";
+        let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
+        let stdout = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{stdout}");
+        // Fault status 9: the domain of a section is closed (ARM926EJ-S manual, table 3-13).
+        assert!(stdout.contains("the program touched 0x30200000") && stdout.contains("status 0x9"), "{stdout}");
+    }
+}
+
+/// Real programs in turn, by each handler, on both page sizes and without OneNAND: the journals replay.
+#[test]
+fn tasks_in_turn_write_what_they_write_alone() {
+    let Some(built) = built() else { return };
+    for (machine, frames, handlers) in [
+        (&VERSATILE, 24, &["parallel"][..]),
+        (&ARM926, 24, &["sequential", "parallel", "delayed-dual-buffering"]),
+        (&ARM1136, 8, &["sequential", "parallel"]),
+    ] {
+        if machine.name == "n810" && built_for_n810().is_none() {
+            continue;
+        }
+        for handler in handlers {
+            let run = Run { machine, program: "fft+deflate", policy: "second-chance", handler, frames };
+            for further in ["slice=2000", "slice=2000 sap=75"] {
+                let (counts, _) = run.replayed(built, further);
+                assert!(count(&counts, "switches") > 10, "{counts}");
+                assert_eq!(count(&counts, "lists_loaded") > 0, further.contains("sap"), "{counts}");
+            }
+        }
+    }
+}
+
+/// LOBI's swap-in: a fault brings the neighbours in its erase block, so fewer faults come. Each neighbour is a load of
+/// its own on this chip, so time is not shorter.
+#[test]
+fn neighbours_in_the_erase_block_come_with_a_page() {
+    let Some(built) = built_for_n810() else { return };
+    let run = Run { machine: &ARM926, program: "sort", policy: "clock", handler: "parallel", frames: 32 };
+    let area = format!("data={DATA} blocks={BLOCKS}");
+    let (alone, _) = run.replayed(built, &area);
+    let (together, entries) = run.replayed(built, &format!("{area} read-ahead=8"));
+    assert!(2 * count(&together, "true_faults") < count(&alone, "true_faults"), "{together} {alone}");
+    // The newest slot of each page. What a fault may bring is known when it has ended, with the event behind it.
+    let pages = count(&together, "pages") as u32;
+    let (mut slots, mut faulted, mut beside) = (HashMap::<PageId, u32>::new(), None, HashSet::new());
+    let mut hints = 0;
+    for entry in &entries {
+        let event = if let Entry::Event { event, .. } = entry { Some(*event) } else { None };
+        if let Some(Event::Fault { .. } | Event::WillNeed { .. }) = event {
+            let group = faulted.take().and_then(|page| slots.get(&page)).map(|slot| (slot - pages) / 8);
+            beside.extend(slots.iter().filter(|(_, slot)| Some((**slot - pages) / 8) == group).map(|(page, _)| *page));
+        }
+        match *entry {
+            Entry::Command(Order::Write { page, to, .. } | Order::CopySlot { page, to, .. }) => {
+                slots.insert(page, to.0);
+            }
+            Entry::Event { event: Event::Fault { page, .. }, .. } => faulted = Some(page),
+            Entry::Event { event: Event::WillNeed { page }, .. } => {
+                assert!(beside.remove(&page), "page {} is beside no page that has faulted", page.0);
+                hints += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(hints > 300, "{hints} hints");
+}
+
+/// LOBI's logs: with one for each task, no block takes pages of two tasks from RAM. With one, most do.
+#[test]
+fn each_tasks_pages_go_to_erase_blocks_of_their_own() {
+    let Some(built) = built_for_n810() else { return };
+    let run = Run { machine: &ARM926, program: "sort+sort", policy: "second-chance", handler: "parallel", frames: 24 };
+    let mixed = |further: &str| {
+        let (counts, entries) = run.replayed(built, &format!("slice=2000 data={DATA} blocks=8 {further}"));
+        let (pages, data) = (count(&counts, "pages") as u32, DATA / 1024);
+        let (mut tasks, mut mixed) = (HashMap::new(), 0);
+        for entry in &entries {
+            match *entry {
+                Entry::Command(Order::Write { page, to, .. }) => {
+                    let task = (page.0 - (pages - 2 * data)) / data;
+                    mixed += u64::from(*tasks.entry((to.0 - pages) / 64).or_insert(task) != task);
+                }
+                Entry::Command(Order::EraseBlock { block }) => _ = tasks.remove(&block.0),
+                _ => {}
+            }
+        }
+        (mixed, count(&counts, "dirty_evictions"))
+    };
+    let ((one, writes), (logs, _)) = (mixed(""), mixed("logs=2"));
+    assert!(4 * one > writes, "{one} of {writes} writes into another task's block with one log");
+    assert_eq!(logs, 0, "writes into another task's block with two logs");
 }
 
 /// The purpose of SWL's PA-Clock: Clock's longest search grows with the RAM until the load no longer hides it. A budget
@@ -345,11 +528,10 @@ fn what_cannot_be_run_is_reported_and_ends_with_a_status() {
         ("sort", "policy=clock handler=parallel frames=16", "the program touched 0x20100000"),
         ("sort", "policy=clock handler=parallel frames=4 data=49152 blocks=2", "`blocks` is 2"),
         ("sort", "policy=clock handler=parallel frames=4 data=49152 area=pcm", "there is no area=pcm; give area=nvm"),
-        (
-            "sort",
-            "policy=clock handler=parallel frames=4 data=49152 blocks=4 journal=j",
-            "go together with area=nvm only",
-        ),
+        ("fft+sort", "policy=clock handler=parallel frames=24", "programs take turns; give slice="),
+        ("fft", "policy=clock handler=parallel frames=24 slice=1000 sap=75", "give more programs"),
+        ("sort", "policy=clock handler=parallel frames=24 data=49152 blocks=4 read-ahead=7", "give 8, 16 or 32"),
+        ("sort", "policy=clock handler=parallel frames=24 data=49152 blocks=4 logs=0", "`logs` is 0"),
     ] {
         let mut run = script();
         run.arg("run").arg(built).args(["n810", "arm926", program]);

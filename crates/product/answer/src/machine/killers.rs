@@ -101,8 +101,13 @@ pub fn killers(work: &OrdinaryWork, present: &[String]) -> Vec<Killer> {
         let limit = ((1.0 + fill) / 2.0).clamp(SWAP_USED.0, SWAP_USED.1);
         oomd.push((OOMD, format!("SwapUsedLimit={}%", percent(limit))));
         oomd.push((SHELL, "systemctl set-property -- -.slice ManagedOOMSwap=kill".into()));
-        let avoid = |unit: &String| (SHELL, format!("systemctl set-property {unit} ManagedOOMPreference=avoid"));
-        oomd.extend(work.sleepers.iter().map(avoid));
+        // `avoid` reorders only those that have more than 5 % of the swap, and the program that grows may have less.
+        let omit = |unit: &String| (SHELL, format!("systemctl set-property {unit} ManagedOOMPreference=omit"));
+        oomd.extend(work.sleepers.iter().map(omit));
+        if !work.sleepers.is_empty() {
+            // systemd 252 marks the group of a unit that runs only then.
+            oomd.push((SHELL, "systemctl daemon-reload".into()));
+        }
     }
     if let Some(limit) = pressure {
         oomd.push((OOMD, format!("DefaultMemoryPressureLimit={}%", percent(limit))));
@@ -172,7 +177,8 @@ mod tests {
         for line in [
             "SwapUsedLimit=90%",
             "DefaultMemoryPressureLimit=20%",
-            "set-property cups.service ManagedOOMPreference=avoid",
+            "set-property cups.service ManagedOOMPreference=omit",
+            "systemctl daemon-reload",
             "-m 7 -s 9",
             "psi_partial_stall_ms=70",
             "psi_complete_stall_ms=200",

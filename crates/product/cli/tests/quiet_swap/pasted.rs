@@ -89,8 +89,17 @@ impl Reader<'_> {
         let words = &line.text;
         match line.reader.as_str() {
             "shell" if words.starts_with("xdg-open ") => {
-                let page = self.sh(&words.replacen("xdg-open", "test -f", 1));
+                let page = self.sh(&words.replacen("xdg-open", "cat", 1));
                 assert!(page.status.success(), "{case}: {words}");
+                let page = stdout(&page);
+                let lines = of_page(&page);
+                assert_eq!(
+                    page.matches("class=\"copy\">").count(),
+                    lines.len(),
+                    "{case}: a line of the page is not found"
+                );
+                assert!(!lines.is_empty(), "{case}: {words} has no line to paste");
+                lines.iter().for_each(|line| self.paste(&format!("{case}, page"), line, &line.text));
             }
             "shell" => {
                 let line =
@@ -102,7 +111,7 @@ impl Reader<'_> {
                 assert!(squeezed || printed.contains("a b"), "{case}: {line}: {printed}");
             }
             "docker" => docker(words.strip_prefix("run ").expect("docker's verb")),
-            "compose" | "Kubernetes" => assert!(is_mapping(words), "{case}: {words}"),
+            "compose" | "Kubernetes" => assert!(words.lines().all(is_mapping), "{case}: {words}"),
             "systemd" => unit(self.folder, words),
             other => panic!("{case}: nobody pastes lines for {other}: {words}"),
         }
@@ -148,6 +157,32 @@ fn found(text: &str) -> Vec<Line> {
                 all.push(Line { reader: reader.clone(), text: text.into(), whole: line.into() });
             }
         }
+    }
+    all
+}
+
+/// The lines that a page copies: a command, or settings below the name of who reads them.
+fn of_page(page: &str) -> Vec<Line> {
+    let text = |part: &str| {
+        let plain = part.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");
+        plain.replace("&amp;", "&")
+    };
+    let mut all = Vec::new();
+    for part in page.split("<code class=\"copy\">").skip(1) {
+        let command = text(part.split("</code>").next().unwrap());
+        all.push(Line { reader: "shell".into(), whole: command.clone(), text: command });
+    }
+    let mut before = "";
+    for part in page.split("<pre class=\"copy\">") {
+        if !before.is_empty() {
+            let (_, name) = before.trim_end_matches("</p>").rsplit_once("<p>").expect("a reader before its settings");
+            let settings = text(part.split("</pre>").next().unwrap());
+            let reader = name.split(' ').next().unwrap().to_string();
+            // `docker run` is the name there, and a verb in a line of the terminal.
+            let verb = if reader == "docker" { "run " } else { "" };
+            all.push(Line { reader, whole: settings.clone(), text: format!("{verb}{settings}") });
+        }
+        before = part;
     }
     all
 }

@@ -39,7 +39,7 @@ impl Engine {
             Event::Owned { task, page, .. } => {
                 task.index() < self.config.tasks
                     && page_state(page) == Some(PageState::Untouched)
-                    && self.backing.slots.as_ref().is_some_and(|slots| slots.owner(page).is_none())
+                    && self.backing.is_unowned(page)
             }
             Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots.as_ref().is_some(),
             Event::ReadOften { page } => matches!(page_state(page), Some(PageState::InSlot(_))),

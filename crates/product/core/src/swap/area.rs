@@ -57,7 +57,7 @@ struct Wear {
 impl Area {
     pub(super) fn new(config: AreaConfig, first: u32, slots_per_block: u32) -> Area {
         let allocator = match config.layout {
-            Layout::Log => Allocator::Log(Log::new(config.blocks as usize)),
+            Layout::Log => Allocator::Log(Log::new(config.blocks as usize, config.logs)),
             Layout::Linux { cluster } => Allocator::Linux(SlotMap::new(config.blocks * slots_per_block, cluster)),
         };
         Area {
@@ -73,12 +73,6 @@ impl Area {
             wear: Wear { min: 0, max: 0, at_min: config.blocks },
             victims: Vec::with_capacity(VICTIMS_MAX as usize),
             survivors: Vec::with_capacity((VICTIMS_MAX * slots_per_block) as usize),
-        }
-    }
-
-    pub(super) fn split(&mut self, logs: u32) {
-        if let Allocator::Log(log) = &mut self.allocator {
-            log.split(logs);
         }
     }
 

@@ -6,12 +6,17 @@
 //!
 //! Instead of an area on flash, or before it, there can be an area whose slots are rewritten in place
 //! ([`crate::swap::slots`]). Their numbers follow the home slots, and those of the area on flash follow theirs.
+//!
+//! Where an area on flash has several logs, a page goes to the log of the task that it belongs to.
+
+use alloc::boxed::Box;
+use alloc::vec;
 
 use crate::command::Command;
-use crate::ids::{BlockId, PageId, SlotId};
+use crate::ids::{BlockId, PageId, SlotId, TaskId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
-use crate::swap::slots::Slots;
+use crate::swap::slots::{Backed, Slots};
 use crate::swap::{Flash, Order, Refused, Swap};
 
 pub(crate) struct Backing {
@@ -22,13 +27,35 @@ pub(crate) struct Backing {
     pub(crate) slots: Option<Slots>,
     /// The home slots are the area: pages are read there.
     read_at_home: bool,
+    /// By page: its task plus 1; 0: nobody's. Empty where no area has several logs.
+    owners: Box<[u32]>,
 }
 
 impl Backing {
     /// A home slot for each page, and the areas.
     pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>) -> Backing {
         let flash = (pages + slots.as_ref().map_or(0, Slots::len)) as u32;
-        Backing { homes: pages as u32, flash, swap, slots, read_at_home: false }
+        let owned = if swap.as_ref().is_some_and(Swap::has_logs) { pages } else { 0 };
+        let owners = vec![0; owned].into();
+        Backing { homes: pages as u32, flash, swap, slots, read_at_home: false, owners }
+    }
+
+    /// The page belongs to this task.
+    pub(crate) fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
+        if let Some(slots) = &mut self.slots {
+            slots.own(task, page, backed);
+        }
+        if let Some(owner) = self.owners.get_mut(page.index()) {
+            *owner = task.0 + 1;
+        }
+    }
+
+    /// Whether the page has no owner, and it matters.
+    pub(crate) fn is_unowned(&self, page: PageId) -> bool {
+        match &self.slots {
+            Some(slots) => slots.owner(page).is_none(),
+            None => self.owners.get(page.index()) == Some(&0),
+        }
     }
 
     /// Without an area of another kind, the home slots are one, and pages can be read there.
@@ -55,6 +82,9 @@ impl Backing {
         if let Some(slot) = slot {
             swap.release(page);
             return SlotId(self.homes + slot.0);
+        }
+        if let Some(owner) = self.owners.get(page.index()) {
+            swap.log_of(owner.saturating_sub(1));
         }
         match swap.swap_out(page, &mut Orders { flash: self.flash, pages, machine }) {
             Ok(slot) => SlotId(self.flash + slot.0),

@@ -27,12 +27,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(blocks: usize) -> Log {
-        Log { free: BinaryHeap::with_capacity(blocks), open: vec![None; 2] }
-    }
-
-    pub(super) fn split(&mut self, logs: u32) {
-        self.open.resize(1 + logs as usize, None);
+    pub(super) fn new(blocks: usize, logs: u32) -> Log {
+        Log { free: BinaryHeap::with_capacity(blocks), open: vec![None; 1 + logs as usize] }
     }
 
     pub(super) fn add_free(&mut self, block: BlockId, erases: u32) {

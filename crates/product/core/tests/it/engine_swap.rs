@@ -2,7 +2,7 @@
 
 use crate::support::{Rig, HARDWARE};
 use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas};
-use coldframe_core::{Access, Caps, Command, Event, PageId};
+use coldframe_core::{Access, Backed, Caps, Command, Event, PageId, TaskId};
 use proptest::prelude::*;
 
 const PAGES: u32 = 12;
@@ -42,6 +42,30 @@ fn a_page_that_was_only_read_again_leaves_clean_and_keeps_its_slot() {
     assert_eq!(rig.engine.swap().unwrap().valid(), 1);
     rig.tell(Event::Released { page: PageId(1) });
     assert_eq!(rig.engine.swap().unwrap().valid(), 0);
+}
+
+#[test]
+fn each_tasks_pages_go_to_blocks_of_its_own_where_there_are_logs() {
+    let tasks_in_blocks = |logs| {
+        let swap = SwapAreas { slots_per_block: 2, areas: vec![AreaConfig { logs, ..AreaConfig::log(20) }] };
+        let below = |builder: coldframe_core::Builder| builder.below(swap.into());
+        let mut rig = Rig::made(("clock", "parallel"), 1, PAGES as usize, HARDWARE, 1, below);
+        for page in (0..PAGES).map(PageId) {
+            let owned = Event::Owned { task: TaskId(page.0 % 2), page, backed: Backed::Anonymous };
+            assert_eq!(rig.engine.accepts(&owned), logs > 1, "a page has an owner where it matters");
+            if logs > 1 {
+                rig.tell(owned);
+                assert!(!rig.engine.accepts(&owned), "a page has one owner");
+            }
+            rig.write(page.0 % 2, page, 1);
+        }
+        let swap = rig.engine.swap().unwrap();
+        let tasks =
+            |slots: [u32; 2]| slots.map(|slot| swap.page_in(coldframe_core::SlotId(slot)).map(|page| page.0 % 2));
+        (0..PAGES / 2 - 1).map(|block| tasks([2 * block, 2 * block + 1])).collect::<Vec<_>>()
+    };
+    assert!(tasks_in_blocks(2).iter().all(|[one, other]| one.is_some() && (other.is_none() || one == other)));
+    assert!(tasks_in_blocks(1).iter().all(|[one, other]| one != other), "one log takes them as they come");
 }
 
 #[test]

@@ -162,8 +162,8 @@ fn a_full_area_refuses_keeps_all_it_has_and_takes_more_after_a_release() {
 
 #[test]
 fn processes_have_blocks_of_their_own_while_any_is_free() {
-    let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[area(collect::ALL[0], Layout::Log, 6)]).unwrap();
-    swap.split(3);
+    let config = AreaConfig { logs: 3, ..area(collect::ALL[0], Layout::Log, 6) };
+    let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[config]).unwrap();
     let mut out = |page| {
         swap.log_of(page % 4);
         swap.swap_out(PageId(page), &mut Perfect).map(|slot| slot.0 / SLOTS_PER_BLOCK)
@@ -227,6 +227,7 @@ fn bounds_are_named() {
     assert_eq!(field(&[AreaConfig { start: 1, ..good }], 1, 1), "start");
     assert_eq!(field(&[AreaConfig { stop: 1, ..good }], 1, 1), "stop");
     assert_eq!(field(&[AreaConfig { victims: 5, ..good }], 1, 1), "victims");
+    assert_eq!(field(&[AreaConfig { logs: 0, ..good }], 1, 1), "logs");
     assert_eq!(field(&[AreaConfig { blocks: 3, ..good }], 1, 1), "blocks");
     assert_eq!(field(&[AreaConfig { blocks: 1 << 30, stop: 3, ..good }], 1, 1 << 10), "blocks * slots_per_block");
 }

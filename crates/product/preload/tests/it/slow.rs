@@ -250,7 +250,8 @@ int main(int argc, char **argv) {
     CHECK(p && !MANAGED(p)); memset(p, 7, 1 << 20);
     for (int fd = 0; fd < 2048; fd++) {
         char name[32]; snprintf(name, 32, "/proc/self/fd/%d", fd);
-        ssize_t n = readlink(name, link, 63); if (n > 0) { link[n] = 0; found += !strcmp(link, "anon_inode:[userfaultfd]"); }
+        ssize_t n = readlink(name, link, 63); link[n > 0 ? n : 0] = 0;
+        found += !strcmp(link, "anon_inode:[userfaultfd]");
     }
     CHECK(found == 1);
     if (argc > 1) return 0;
