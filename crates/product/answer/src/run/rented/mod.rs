@@ -19,13 +19,17 @@ use crate::SCHEMA_VERSION;
 
 mod places;
 
-use places::{break_even_window, next_window, part_pages, Places};
+use places::{break_even_window, next_window, part_pages, Moves, Places};
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 /// The part of the time that faults of protected pages may take, and that moves may take.
 const FAULTS: f64 = 0.02;
 const MOVES: f64 = 0.02;
+/// Pairs that are worth a call, how long fewer of them wait, and how many wait at most.
+const PAIRS: usize = 256;
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAIRS_MAX: usize = 4096;
 /// Where pages are is read again after this many times what reading took.
 const READS: u32 = 50;
 /// The preload library then notes writes, and pages nothing.
@@ -96,6 +100,8 @@ pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener
         parts: 0,
         moving: Duration::ZERO,
         swapping: Duration::ZERO,
+        pending: Moves::default(),
+        swapped_at: began,
     };
     let watch = Mutex::new(watch);
     let look = || watch.lock().unwrap_or_else(PoisonError::into_inner).look();
@@ -162,6 +168,8 @@ struct Watch {
     parts: u64,
     moving: Duration,
     swapping: Duration,
+    pending: Moves,
+    swapped_at: Instant,
 }
 
 /// A part that is protected.
@@ -227,7 +235,7 @@ impl Watch {
                 self.length = length;
                 let part = self.places.part(self.after, part_pages(length, self.fault, self.written, FAULTS));
                 let maps = Process::of(self.process).maps();
-                let own =
+                let areas =
                     mappings(&maps).into_iter().filter(|area| area.rights.starts_with("rw") && area.start < part.end);
                 for mapping in areas.filter(|area| area.end > part.start) {
                     writes.cover(&(mapping.start..mapping.end))?;
@@ -251,13 +259,19 @@ impl Watch {
         Ok(())
     }
 
+    /// Pairs move together, since each call first empties lists of all processors.
     fn swap(&mut self, part: &std::ops::Range<u64>, first: &Written, second: &Written) {
-        let page = self.moving.div_f64((self.filled + 2 * self.swapped).max(1) as f64);
-        let left = self.began.elapsed().mul_f64(MOVES).saturating_sub(self.swapping);
-        let pairs_max = left.as_secs_f64() / (2.0 * page.as_secs_f64()).max(1e-9);
-        let (began, moves) = (Instant::now(), self.places.swap(part, [first, second], pairs_max as usize));
+        let found = self.places.swap(part, [first, second], PAIRS_MAX - self.pending.up.len());
+        self.pending.up.extend(found.up);
+        self.pending.down.extend(found.down);
+        let due = self.pending.up.len() >= PAIRS || self.swapped_at.elapsed() > PATIENCE;
+        if !due || self.pending.up.is_empty() || self.swapping > self.began.elapsed().mul_f64(MOVES) {
+            return;
+        }
+        let (began, moves) = (Instant::now(), std::mem::take(&mut self.pending));
         self.moved(&moves.down, false);
         self.swapped += self.moved(&moves.up, true);
+        self.swapped_at = Instant::now();
         self.swapping += began.elapsed();
     }
 }

@@ -115,8 +115,13 @@ impl Places {
                 up.extend((!page.in_dram && page.moves() && written == [true; 2]).then_some(address));
             }
         }
-        let cold = self.pages.iter().filter(|page| page.in_dram && page.cold && page.moves());
-        let down: Vec<u64> = cold.take(up.len().min(pairs_max).min(MOVES)).map(|page| page.number * PAGE).collect();
+        let cold = self.pages.iter_mut().filter(|page| page.in_dram && page.cold && page.moves());
+        let leave = cold.take(up.len().min(pairs_max)).map(|page| {
+            // It is not named twice.
+            page.cold = false;
+            page.number * PAGE
+        });
+        let down: Vec<u64> = leave.collect();
         up.truncate(down.len());
         Moves { up, down }
     }
@@ -153,7 +158,7 @@ pub(crate) fn break_even_window(age: Duration, break_even: f64) -> Duration {
 }
 
 /// The next window after one in which the part `written` of the pages was written: one in which about as many are
-/// written as DRAM has room for, `share` of all. A longer one does not tell the pages that are written most from others.
+/// written as DRAM has room for, `share` of all. A longer one does not tell what is written most from the rest.
 pub(crate) fn next_window(last: Duration, written: f64, share: f64, longest: Duration) -> Duration {
     let next = if written > share {
         last / 2
