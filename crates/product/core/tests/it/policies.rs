@@ -473,9 +473,9 @@ fn bare_faults(policy: &str, frames: usize, pages: usize, string: &[u32], from: 
         if rig.machine.read(PageId(page)).is_none() {
             // Not through the rig, because the rig checks all frames after each event.
             let fault = Event::Fault { task: TaskId(0), page: PageId(page), access: Access::Read };
-            rig.tell(fault);
+            rig.engine.handle(fault, &mut rig.machine);
             while let Some(event) = rig.machine.next_event() {
-                rig.tell(event);
+                rig.engine.handle(event, &mut rig.machine);
             }
         }
     }

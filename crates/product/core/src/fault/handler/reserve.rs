@@ -1,5 +1,5 @@
-//! Reserve: the fault takes a free frame of a reserve that stands ready, and the search fills the reserve again once the
-//! task goes on. SWL's paper names this scheme as the rival: it shortens GetFreeframe, and takes frames from the pages.
+//! Reserve: the fault takes a free frame of a reserve that stands ready, and the search fills the reserve again once
+//! the task goes on. SWL's paper names this scheme as the rival: it shortens GetFreeframe, and takes frames from pages.
 
 use super::{get_freeframe, into_frame, load_stopover, pre_process, Handler};
 use crate::fault::get_freeframe::keep_free;
