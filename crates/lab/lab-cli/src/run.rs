@@ -9,12 +9,10 @@ use coldframe_answer::run::pager::Pager;
 use coldframe_answer::run::program::{default_backing, Executable};
 use coldframe_answer::run::rented::{has_processors, rented};
 use coldframe_answer::run::signals::Signals;
-use coldframe_core::Bytes;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_plots::priced::Price;
-use coldframe_sheet::swap_energy::{self, SwapCounts};
-use coldframe_sheet::{quantity, sheet, Sheet};
+use coldframe_sheet::{quantity, sheet, swap_energy, Sheet};
 use serde::Serialize;
 
 use crate::area::LogAreaArgs;
@@ -44,8 +42,8 @@ number, the statistics say so and do not guess.
 --slow node:N, a node without processors (CXL): the program lies there, with --ram of it on the first node. Pages \
 that are written often change places with pages that are not; each stays mapped and writable, so nothing waits. \
 --slow of another kind, or with a --device whose cells wear out, or with --policy, --handler, --evict-batch or \
---journal: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. With a \
-sheet of such a memory, --device gives its energy by the copies and the time; reads in place are not seen. \
+--journal: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. \
+With a sheet of such a memory, --device gives its energy by the copies and the time; reads in place are not seen. \
 The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
 pages, in no budget, before its parent goes on. An io_uring and files with direct I/O (FUSE) are refused: the kernel \
 writes past the page table there.
@@ -141,7 +139,7 @@ impl Verb<Failure> for Args {
         let (signals, program) = (Signals::catch()?, Executable::find(&self.command)?);
         let order = Order { by: Pager::Ours, ..Order::new(&program, options, &signals) };
         if let Some(node) = self.rents(sheet.as_ref()) {
-            return self.in_slow_memory(&order, node, sheet.as_ref(), quiet);
+            return self.move_pages(&order, node, sheet.as_ref(), quiet);
         }
         let run = run_program(&order, &Terminal::new(quiet))?;
         let priced =
@@ -161,8 +159,8 @@ impl Verb<Failure> for Args {
 }
 
 impl Args {
-    /// The node of a program whose pages are moved there and stay writable: one without processors, whose memory does not
-    /// wear out, and no option of the engine is given. Otherwise each write copies its page.
+    /// The node of a program whose pages are moved there and stay writable: one without processors, whose memory does
+    /// not wear out, and no option of the engine is given. Otherwise each write copies its page.
     fn rents(&self, sheet: Option<&Sheet>) -> Option<u32> {
         let wears = sheet.is_some_and(|sheet| sheet.endurance.cycles.is_some());
         let engine = self.policy.is_some() || self.handler.is_some() || self.journal.is_some();
@@ -171,8 +169,9 @@ impl Args {
         (!wears && !engine && has_processors(node) == Some(false)).then_some(node)
     }
 
-    fn in_slow_memory(&self, order: &Order, node: u32, of: Option<&Sheet>, quiet: bool) -> Result<ExitCode, Failure> {
-        let break_even = of.map_or(Ok(BREAK_EVEN), break_even)?;
+    fn move_pages(&self, order: &Order, node: u32, sheet: Option<&Sheet>, quiet: bool) -> Result<ExitCode, Failure> {
+        let break_even = |sheet: &Sheet| sheet.bus_memory().map(|memory| swap_energy::break_even(&memory));
+        let break_even = sheet.map_or(Ok(BREAK_EVEN), break_even).map_err(ExperimentError::from)?;
         let run = rented(order, node, break_even, &Terminal::new(quiet))?;
         if let Some(path) = &self.stats {
             output::file(path, &output::json(&run))?;
@@ -186,21 +185,8 @@ impl Args {
     }
 }
 
-/// Uses of a page that pay for its move: those of table II of DR.Swap, as for its copies.
+/// Uses of a page that pay for its move: those of DR.Swap's table II, as for its copies.
 const BREAK_EVEN: f64 = 99.0;
-/// Bytes of a use: a cache line.
-const LINE: Bytes = Bytes(64);
-
-/// The same by a sheet: the time of a page's way there and back over that of reading a line.
-fn break_even(sheet: &Sheet) -> Result<f64, Failure> {
-    let memory = sheet.bus_memory().map_err(ExperimentError::from)?;
-    let time = |bytes, swap_outs| {
-        let counts = SwapCounts { swap_ins: 1, swap_outs, ..SwapCounts::default() };
-        swap_energy::bus_times(&memory, bytes, &counts).active.0 as f64
-    };
-    Ok(time(Bytes(PAGE as u64), 1) / time(LINE, 0).max(1.0))
-}
-
 /// A folder also for programs that change theirs.
 fn slow_place(place: String) -> String {
     match place.starts_with("node:") {

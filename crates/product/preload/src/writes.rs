@@ -3,8 +3,8 @@
 
 use crate::sys::call;
 
-/// `UFFDIO_API`, `UFFD_USER_MODE_ONLY`, `UFFD_API`, and the features `PAGEFAULT_FLAG_WP`, `WP_UNPOPULATED` and `WP_ASYNC`
-/// of include/uapi/linux/userfaultfd.h.
+/// `UFFDIO_API`, `UFFD_USER_MODE_ONLY`, `UFFD_API`, and the features `PAGEFAULT_FLAG_WP`, `WP_UNPOPULATED` and
+/// `WP_ASYNC` of include/uapi/linux/userfaultfd.h.
 const UFFDIO_API: usize = 0xc018_aa3f;
 const USER_MODE_ONLY: usize = 1;
 const API: [u64; 3] = [0xaa, 1 | 1 << 13 | 1 << 15, 0];

@@ -1,7 +1,7 @@
 //! Which pages the threads of another process fault, in order: `perf_event_open(2)` on its page faults.
 //!
-//! Each thread has a ring of its own, which keeps its first faults: a full ring takes no more, and nobody has to read it
-//! meanwhile. Threads that are born later are not seen. It takes root or `CAP_PERFMON`, or a
+//! Each thread has a ring of its own, which keeps its first faults: a full ring takes no more, and nobody has to read
+//! it meanwhile. Threads that are born later are not seen. It takes root or `CAP_PERFMON`, or a
 //! `kernel.perf_event_paranoid` of 2 or less for a process of one's own.
 
 use std::collections::HashSet;
@@ -28,7 +28,8 @@ struct Event {
     breakpoint: u64,
 }
 
-/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_PAGE_FAULTS`: minor ones, too, since a page that was fetched has no major one.
+/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_PAGE_FAULTS`: minor ones, too, since a page that was fetched has no major
+/// one.
 const SOFTWARE: u32 = 1;
 const PAGE_FAULTS: u64 = 2;
 /// `PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR`: two numbers of a sample, in this order.

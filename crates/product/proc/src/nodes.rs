@@ -61,7 +61,7 @@ pub fn nodes_of(pid: u32, pages: &[u64]) -> Result<Vec<Option<u32>>> {
 
 /// Whether a node has processors; `None`: there is no such node.
 pub fn has_processors(tree: &Tree, node: u32) -> Option<bool> {
-    let list = std::fs::read_to_string(tree.path(&format!("/sys/devices/system/node/node{node}/cpulist"))).ok()?;
+    let list = std::fs::read_to_string(tree.path(format!("/sys/devices/system/node/node{node}/cpulist"))).ok()?;
     Some(!list.trim().is_empty())
 }
 

@@ -67,8 +67,8 @@ impl Writes {
         }
     }
 
-    /// The pages of this range that were written since the last call, as ranges in order; from now on they are protected
-    /// again. The first call finds all that are there.
+    /// The pages of this range that were written since the last call, as ranges in order; from now on they are
+    /// protected again. The first call finds all that are there.
     ///
     /// # Errors
     /// The process is gone, or, [`ErrorKind::Unsupported`], the kernel is older than Linux 6.7.

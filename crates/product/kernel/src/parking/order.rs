@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use coldframe_proc::PAGE;
 
-/// The pages of a list in the order of their first faults of a turn. Behind them are those of the order before that were
-/// not faulted now and are still listed: a full ring misses some, and a page that was read for its program has no fault.
+/// The pages of a list in the order of their first faults of a turn. Behind them are those of the order before that
+/// were not faulted now and are still listed: a full ring misses some, and a page that was read for its program has no
+/// fault.
 pub(crate) fn merged(faults: Vec<u64>, before: &[u64], list: &[Range<u64>]) -> Vec<u64> {
     let listed = |page: &u64| {
         let next = list.partition_point(|range| range.end <= *page);

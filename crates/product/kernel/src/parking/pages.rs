@@ -32,6 +32,31 @@ impl Pages {
     }
 }
 
+impl Pages {
+    /// Those that are in one of these.
+    pub(crate) fn of_all<'a>(all: impl Iterator<Item = &'a Pages>) -> Pages {
+        let mut by_process = BTreeMap::<u32, Vec<Range<u64>>>::new();
+        for (pid, ranges) in all.flat_map(|pages| &pages.0) {
+            by_process.entry(*pid).or_default().extend(ranges.iter().cloned());
+        }
+        by_process.values_mut().for_each(|ranges| *ranges = union(std::mem::take(ranges)));
+        Pages(by_process)
+    }
+}
+
+/// Ranges in any order, joined where they meet.
+fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
 /// The parts of ranges that are in both.
 pub(crate) fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut common, mut i, mut j) = (Vec::new(), 0, 0);
@@ -81,6 +106,14 @@ mod tests {
             let new = (300..300 + stay).chain(used.clone());
             assert_eq!(listed(&pages(&(1..300).collect()).and(&pages(&new.collect()))), used, "stay {stay}");
         }
+    }
+
+    #[test]
+    fn pages_of_several_turns_are_one_list_by_process() {
+        let [a, b] = [vec![0..4096, 8192..12288], vec![4096..12288, 20480..24576]];
+        let all = [Pages([(1, a.clone())].into()), Pages([(1, b), (2, a.clone())].into())];
+        let union = Pages::of_all(all.iter()).0;
+        assert_eq!((&union[&1], &union[&2]), (&vec![0..12288, 20480..24576], &a));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -41,6 +41,8 @@ const PARTS: u64 = 8;
 /// Ranges that are loaded at a time while the program runs: its own faults wait behind no more than these in the disk's
 /// queue.
 const AT_A_TIME: usize = 32;
+/// Turns after which a page that was not used leaves the list: of pages that are used seldom, each turn has others.
+const TURNS: usize = 3;
 /// How long a program may take to stop: one in the middle of a read from a disk stops after it.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
@@ -94,6 +96,8 @@ pub struct Parked {
     /// All pages that can leave were pushed out when it was parked.
     pushed: bool,
     list: Pages,
+    /// What each of the last turns used.
+    used: VecDeque<Pages>,
     /// Of the list, what the last turns touched first, in that order.
     order: BTreeMap<u32, Vec<u64>>,
     /// The faults of this turn.
@@ -126,6 +130,7 @@ impl Parked {
             out: Pages::default(),
             pushed: false,
             list: Pages::default(),
+            used: VecDeque::new(),
             order: BTreeMap::new(),
             faults: BTreeMap::new(),
             unordered: None,
@@ -218,10 +223,12 @@ impl Parked {
     pub fn push_out(&mut self) {
         let processes = self.processes();
         let in_ram = Pages::read(&processes, Place::Ram);
-        self.list = match self.turn {
+        self.used.push_front(match self.turn {
             0 => self.lists.load(&processes).and(&in_ram),
             _ => self.out.and(&in_ram),
-        };
+        });
+        self.used.truncate(TURNS);
+        self.list = Pages::of_all(self.used.iter());
         self.files = Pages::read(&processes, Place::File);
         self.order = self.order_of_faults();
         self.turn += 1;

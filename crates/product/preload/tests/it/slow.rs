@@ -1,7 +1,7 @@
 //! Slow memory, in which pages are read where they are (DR.Swap): no byte is wrong, whoever reads, writes, lets the
 //! kernel read and write, and forks; and what is only read is copied only if it is read often.
 
-use crate::common::{good, paged, program, run, with};
+use crate::common::{good, library, paged, program, run, with};
 use coldframe_live::{Options, Snapshot, StatsFile};
 
 /// The program with slow memory at `place`, in this many bytes of RAM; `None`: no program pages here.
@@ -241,4 +241,29 @@ fn a_place_that_is_no_slow_memory_is_refused_with_a_remedy() {
         let Some(text) = stderr(place) else { return };
         assert!(text.contains(words), "{place}: {text}");
     }
+}
+
+/// Has memory of its own, a child, and a program that it starts, which is it once more.
+const NOTED: &str = r#"
+int main(int argc, char **argv) {
+    char *p = malloc(1 << 20), link[64]; int found = 0, status;
+    CHECK(p && !MANAGED(p)); memset(p, 7, 1 << 20);
+    for (int fd = 0; fd < 2048; fd++) {
+        char name[32]; snprintf(name, 32, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(name, link, 63); link[n > 0 ? n : 0] = 0;
+        found += !strcmp(link, "anon_inode:[userfaultfd]");
+    }
+    CHECK(found == 1);
+    if (argc > 1) return 0;
+    pid_t child = fork(); if (!child) { memset(p, 8, 1 << 20); execl(argv[0], argv[0], "again", NULL); _exit(98); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0 && p[5] == 7);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_whose_writes_are_noted_keeps_its_own_memory_and_has_a_userfaultfd_for_who_looks() {
+    let Some(program) = program("noted", NOTED) else { return };
+    let mut command = std::process::Command::new(&program.path);
+    good(command.env("LD_PRELOAD", library()).env("COLDFRAME_WRITES", "1"));
 }

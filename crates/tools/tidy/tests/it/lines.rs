@@ -6,26 +6,26 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 12_280),
+    ("answer", 12_640),
     ("capi", 240),
     ("cli", 1_300),
-    ("core", 5_310),
+    ("core", 5_350),
     ("journal", 780),
-    ("kernel", 2_580),
+    ("kernel", 2_690),
     ("lane", 1_550),
     ("live", 10_480),
-    ("preload", 4_090),
-    ("proc", 830),
+    ("preload", 4_110),
+    ("proc", 1_070),
     ("recording", 320),
-    ("sheet", 1_290),
-    ("show", 3_870),
+    ("sheet", 1_300),
+    ("show", 3_890),
     ("store", 2_310),
     ("terminal", 360),
     ("drivers", 3_340),
     ("experiment", 4_690),
     ("figures", 3_790),
     ("formats", 2_830),
-    ("lab-cli", 1_910),
+    ("lab-cli", 1_950),
     ("plots", 1_290),
     ("py", 410),
     ("qemu-plugin", 730),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 47_520), ("lab", 20_000, 21_650)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 48_330), ("lab", 20_000, 21_660)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {

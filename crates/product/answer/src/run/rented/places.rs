@@ -95,36 +95,42 @@ impl Places {
         let first = self.pages.partition_point(|page| page.number * PAGE < after);
         let first = if first == self.pages.len() { 0 } else { first };
         let last = (first + pages.max(1) - 1).min(self.pages.len().saturating_sub(1));
-        let address = |at: usize| self.pages.get(at).map_or(0, |page| page.number * PAGE);
+        let address = |index: usize| self.pages.get(index).map_or(0, |page| page.number * PAGE);
         address(first)..address(last) + PAGE
     }
 
-    /// What was written in the two windows of a part decides. `most`: pairs of pages that may change places.
-    pub fn swap(&mut self, part: &Range<u64>, looks: [&[Range<u64>]; 2], most: usize) -> Moves {
-        let within = |look: &[Range<u64>], at: u64| {
-            let next = look.partition_point(|range| range.end <= at);
-            look.get(next).is_some_and(|range| range.start <= at)
+    /// What was written in the two windows of a part decides. No more than `pairs_max`
+    /// pairs.
+    pub fn swap(&mut self, part: &Range<u64>, looks: [&[Range<u64>]; 2], pairs_max: usize) -> Moves {
+        let within = |look: &[Range<u64>], address: u64| {
+            let next = look.partition_point(|range| range.end <= address);
+            look.get(next).is_some_and(|range| range.start <= address)
         };
         let mut up = Vec::new();
         for page in &mut self.pages {
-            let at = page.number * PAGE;
-            if part.contains(&at) {
-                let written = looks.map(|look| within(look, at));
+            let address = page.number * PAGE;
+            if part.contains(&address) {
+                let written = looks.map(|look| within(look, address));
                 page.cold = written == [false; 2];
-                up.extend((!page.in_dram && page.moves() && written == [true; 2]).then_some(at));
+                up.extend((!page.in_dram && page.moves() && written == [true; 2]).then_some(address));
             }
         }
-        let cold = self.pages.iter().filter(|page| page.in_dram && page.cold && page.moves());
-        let down: Vec<u64> = cold.take(up.len().min(most).min(MOVES)).map(|page| page.number * PAGE).collect();
+        let cold = self.pages.iter_mut().filter(|page| page.in_dram && page.cold && page.moves());
+        let leave = cold.take(up.len().min(pairs_max)).map(|page| {
+            // It is not named twice.
+            page.cold = false;
+            page.number * PAGE
+        });
+        let down: Vec<u64> = leave.collect();
         up.truncate(down.len());
         Moves { up, down }
     }
 
     /// These were moved up or down; those that did not go are not asked again.
     pub fn moved(&mut self, pages: &[u64], gone: &[bool], up: bool) {
-        for (at, gone) in pages.iter().zip(gone) {
-            let Ok(at) = self.pages.binary_search_by_key(&(at / PAGE), |page| page.number) else { continue };
-            let page = &mut self.pages[at];
+        for (address, gone) in pages.iter().zip(gone) {
+            let found = self.pages.binary_search_by_key(&(address / PAGE), |page| page.number);
+            let Some(page) = found.ok().and_then(|index| self.pages.get_mut(index)) else { continue };
             page.stayed += u8::from(!gone);
             page.cold &= !gone;
             if *gone && page.in_dram != up {
@@ -134,23 +140,41 @@ impl Places {
         }
     }
 
+    /// The part of the pages for which DRAM has room.
+    pub fn share(&self) -> f64 {
+        self.room as f64 / self.pages.len().max(1) as f64
+    }
+
     /// Bytes in DRAM, and of all.
     pub fn bytes(&self) -> [u64; 2] {
         [self.in_dram, self.pages.len()].map(|pages| pages as u64 * PAGE)
     }
 }
 
-/// How long a window is. A move pays if the page is used `break_even` times while it stays; as long as it may stay is as
+/// The longest window: a move pays if the page is used `break_even` times while it stays; as long as it may stay is as
 /// long as the program has run, so seen twice within a part of that it pays.
-pub(crate) fn window(age: Duration, break_even: f64) -> Duration {
+pub(crate) fn break_even_window(age: Duration, break_even: f64) -> Duration {
     age.div_f64(break_even.max(1.0)).clamp(WINDOW[0], WINDOW[1])
 }
 
-/// Pages of a part, so that the faults of its protected pages take no more than `share` of the time. `seen`: the part of
-/// the pages that was written in the last window; `fault`: what one of them takes.
-pub(crate) fn part_pages(window: Duration, fault: Duration, seen: f64, share: f64) -> usize {
+/// The next window after one in which the part `written` of the pages was written: one in which about as many are
+/// written as DRAM has room for, `share` of all. A longer one does not tell what is written most from the rest.
+pub(crate) fn next_window(last: Duration, written: f64, share: f64, longest: Duration) -> Duration {
+    let next = if written > share {
+        last / 2
+    } else if written < share / 2.0 {
+        last * 2
+    } else {
+        last
+    };
+    next.clamp(WINDOW[0], longest)
+}
+
+/// Pages of a part, so that the faults of its protected pages take no more than `share` of the time. `written`: the
+/// part of the pages that was written in the last window; `fault`: what one of them takes.
+pub(crate) fn part_pages(window: Duration, fault: Duration, written: f64, share: f64) -> usize {
     let faults = share * window.as_secs_f64() / fault.as_secs_f64().max(1e-9);
-    ((faults / seen.clamp(0.05, 1.0)) as usize).clamp(64, 1 << 16)
+    ((faults / written.clamp(0.05, 1.0)) as usize).clamp(64, 1 << 16)
 }
 
 #[cfg(test)]
@@ -228,7 +252,9 @@ mod tests {
         );
         assert_eq!(Places::new(1).part(0, 3), 0..PAGE);
         let ms = Duration::from_millis;
-        assert_eq!([1, 5_000, 500_000].map(|age| window(ms(age), 99.0).as_millis()), [10, 50, 1000]);
+        assert_eq!([1, 5_000, 500_000].map(|age| break_even_window(ms(age), 99.0).as_millis()), [10, 50, 1000]);
+        let next = |seen| next_window(ms(40), seen, 0.25, ms(70)).as_millis();
+        assert_eq!([0.3, 0.2, 0.1].map(next), [20, 40, 70]);
         assert_eq!(part_pages(ms(100), Duration::from_micros(1), 0.5, 0.01), 2000);
         assert_eq!(part_pages(ms(10), Duration::from_micros(20), 1.0, 0.01), 64);
     }

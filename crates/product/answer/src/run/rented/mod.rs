@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::predict::bits::page_sample::touch_us;
 use crate::run::child::Care;
 use crate::run::order::{Order, Program};
 use crate::run::program::{manageable, plain, preloading};
@@ -20,13 +19,17 @@ use crate::SCHEMA_VERSION;
 
 mod places;
 
-use places::{part_pages, window, Places};
+use places::{break_even_window, next_window, part_pages, Moves, Places};
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 /// The part of the time that faults of protected pages may take, and that moves may take.
 const FAULTS: f64 = 0.02;
 const MOVES: f64 = 0.02;
+/// Pairs that are worth a call, how long fewer of them wait, and how many wait at most.
+const PAIRS: usize = 256;
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAIRS_MAX: usize = 4096;
 /// Where pages are is read again after this many times what reading took.
 const READS: u32 = 50;
 /// The preload library then notes writes, and pages nothing.
@@ -67,8 +70,8 @@ pub struct RentedRun {
 /// It cannot be started, or the kernel knows no nodes.
 pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener) -> Result<RentedRun, AnswerError> {
     let ram = order.options.ram;
-    let seen = manageable(order.command).and_then(|()| preloading(order.command));
-    let (mut command, unseen) = match seen {
+    let preloaded = manageable(order.command).and_then(|()| preloading(order.command));
+    let (mut command, unseen) = match preloaded {
         Ok(command) => (command, None),
         Err(why) => (plain(order.command), Some(why.to_string())),
     };
@@ -82,20 +85,23 @@ pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener
         node,
         break_even,
         began,
-        fault: Duration::from_secs_f64(touch_us() / 1e6),
+        fault: first_touch(),
         places: Places::new((ram / PAGE) as usize),
         writes: None,
         unseen,
         read_at: began,
         window: None,
+        length: Duration::ZERO,
         after: 0,
-        seen: 1.0,
-        most: [0; 2],
+        written: 1.0,
+        peak: [0; 2],
         filled: 0,
         swapped: 0,
         parts: 0,
         moving: Duration::ZERO,
         swapping: Duration::ZERO,
+        pending: Moves::default(),
+        swapped_at: began,
     };
     let watch = Mutex::new(watch);
     let look = || watch.lock().unwrap_or_else(PoisonError::into_inner).look();
@@ -109,8 +115,8 @@ pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener
         version: env!("CARGO_PKG_VERSION"),
         node,
         ram_bytes: ram,
-        heap_bytes: watch.most[1],
-        in_dram_bytes: watch.most[0],
+        heap_bytes: watch.peak[1],
+        in_dram_bytes: watch.peak[0],
         filled_pages: watch.filled,
         swapped_pages: watch.swapped,
         parts: watch.parts,
@@ -123,6 +129,15 @@ pub fn rented(order: &Order, node: u32, break_even: f64, listener: &dyn Listener
 /// Whether a node of this machine has processors; `None`: there is no such node.
 pub fn has_processors(node: u32) -> Option<bool> {
     coldframe_proc::has_processors(&Tree::machine(), node)
+}
+
+/// A first touch of new memory, on average over 4 MiB: the first write to a protected page takes about as long.
+fn first_touch() -> Duration {
+    let pages = 1024;
+    let mut memory = vec![0u8; pages * PAGE as usize];
+    let began = Instant::now();
+    memory.iter_mut().step_by(PAGE as usize).for_each(|byte| *std::hint::black_box(byte) = 1);
+    began.elapsed() / pages as u32
 }
 
 /// Ranges of addresses that were written.
@@ -140,21 +155,25 @@ struct Watch {
     unseen: Option<String>,
     /// When it is read next where pages are.
     read_at: Instant,
-    window: Option<Window>,
+    window: Option<WatchedPart>,
+    /// How long the last one was.
+    length: Duration,
     /// The end of the part that was watched last.
     after: u64,
     /// The part of its pages that was written in a window.
-    seen: f64,
-    most: [u64; 2],
+    written: f64,
+    peak: [u64; 2],
     filled: u64,
     swapped: u64,
     parts: u64,
     moving: Duration,
     swapping: Duration,
+    pending: Moves,
+    swapped_at: Instant,
 }
 
 /// A part that is protected.
-struct Window {
+struct WatchedPart {
     part: std::ops::Range<u64>,
     length: Duration,
     since: Instant,
@@ -185,7 +204,7 @@ impl Watch {
         let Ok(present) = scan(self.process, coldframe_proc::Place::Ram) else { return };
         self.places.now(&present);
         let bytes = self.places.bytes();
-        self.most = if bytes[1] >= self.most[1] { bytes } else { self.most };
+        self.peak = if bytes[1] >= self.peak[1] { bytes } else { self.peak };
     }
 
     fn fill(&mut self) {
@@ -211,25 +230,27 @@ impl Watch {
         };
         match self.window.take() {
             None => {
-                let length = window(self.began.elapsed(), self.break_even);
-                let part = self.places.part(self.after, part_pages(length, self.fault, self.seen, FAULTS));
+                let longest = break_even_window(self.began.elapsed(), self.break_even);
+                let length = next_window(self.length, self.written, self.places.share(), longest);
+                self.length = length;
+                let part = self.places.part(self.after, part_pages(length, self.fault, self.written, FAULTS));
                 let maps = Process::of(self.process).maps();
-                let own =
-                    mappings(&maps).into_iter().filter(|one| one.rights.starts_with("rw") && one.start < part.end);
-                for mapping in own.filter(|one| one.end > part.start) {
+                let areas =
+                    mappings(&maps).into_iter().filter(|area| area.rights.starts_with("rw") && area.start < part.end);
+                for mapping in areas.filter(|area| area.end > part.start) {
                     writes.cover(&(mapping.start..mapping.end))?;
                 }
                 writes.since_last(&part)?;
-                self.window = Some(Window { part, length, since: Instant::now(), first: None });
+                self.window = Some(WatchedPart { part, length, since: Instant::now(), first: None });
             }
             Some(window) if now < window.since + window.length => self.window = Some(window),
-            Some(Window { part, length, first: None, .. }) => {
+            Some(WatchedPart { part, length, first: None, .. }) => {
                 let first = writes.since_last(&part)?;
                 let pages = |ranges: &Written| ranges.iter().map(|range| range.end - range.start).sum::<u64>();
-                self.seen = pages(&first) as f64 / (part.end - part.start).max(PAGE) as f64;
-                self.window = Some(Window { part, length, since: Instant::now(), first: Some(first) });
+                self.written = pages(&first) as f64 / (part.end - part.start).max(PAGE) as f64;
+                self.window = Some(WatchedPart { part, length, since: Instant::now(), first: Some(first) });
             }
-            Some(Window { part, first: Some(first), .. }) => {
+            Some(WatchedPart { part, first: Some(first), .. }) => {
                 let second = writes.since_last(&part)?;
                 (self.after, self.parts) = (part.end, self.parts + 1);
                 self.swap(&part, &first, &second);
@@ -238,13 +259,19 @@ impl Watch {
         Ok(())
     }
 
+    /// Pairs move together, since each call first empties lists of all processors.
     fn swap(&mut self, part: &std::ops::Range<u64>, first: &Written, second: &Written) {
-        let one = self.moving.div_f64((self.filled + 2 * self.swapped).max(1) as f64);
-        let left = self.began.elapsed().mul_f64(MOVES).saturating_sub(self.swapping);
-        let most = left.as_secs_f64() / (2.0 * one.as_secs_f64()).max(1e-9);
-        let (began, moves) = (Instant::now(), self.places.swap(part, [first, second], most as usize));
+        let found = self.places.swap(part, [first, second], PAIRS_MAX - self.pending.up.len());
+        self.pending.up.extend(found.up);
+        self.pending.down.extend(found.down);
+        let due = self.pending.up.len() >= PAIRS || self.swapped_at.elapsed() > PATIENCE;
+        if !due || self.pending.up.is_empty() || self.swapping > self.began.elapsed().mul_f64(MOVES) {
+            return;
+        }
+        let (began, moves) = (Instant::now(), std::mem::take(&mut self.pending));
         self.moved(&moves.down, false);
         self.swapped += self.moved(&moves.up, true);
+        self.swapped_at = Instant::now();
         self.swapping += began.elapsed();
     }
 }
