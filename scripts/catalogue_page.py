@@ -81,6 +81,13 @@ def noisy(row: Row, processors: int) -> bool:
     return any((row.get(stage) or {}).get("load", 0) > processors for stage in ("answer", "truth", "pairs"))
 
 
+def searched(row: Row) -> bool:
+    """Whether smaller sizes were run until one was too small. Otherwise less than the limit may do."""
+    found = part(row, "answer")
+    late = any("no time was left" in note for note in found["notes"])
+    return not (late and (found["limit_bytes"] or 0) > 0.95 * found["peak_bytes"])
+
+
 def reason(row: Row) -> str:
     """Why a limit is so near to the peak, or so far from it, from the counted parts."""
     found = part(row, "answer")
@@ -89,18 +96,16 @@ def reason(row: Row) -> str:
     files, fixed = parts["files"] / whole, 1 - parts["files"] / whole
     if limit is None:
         return f"no limit: {found['cannot_tell']}"
-    if limit > 0.95 * found["peak_bytes"] and any("no time was left" in note for note in found["notes"]):
-        return "no time was left to run all smaller sizes, so that less may do"
     saved = found["peak_bytes"] - limit
-    if found["sizes_itself"]:
+    if found["sizes_itself"] and saved >= 0.05 * found["peak_bytes"]:
         return "its runtime takes less by itself in less memory"
     if fixed >= 0.85:
         kind = max(("anonymous", "shared", "kernel"), key=lambda key: parts[key])
         words = {"anonymous": "heap", "shared": "shared memory or tmpfs", "kernel": "the kernel's own memory"}[kind]
         return f"{100 * fixed:.0f} % cannot leave without swap, most of it {words}"
-    if saved >= 0.5 * parts["files"]:
-        return f"{100 * files:.0f} % is pages of files, which leave and are read again"
-    return f"{100 * files:.0f} % is pages of files, which it needs again at once"
+    if saved < 0.05 * found["peak_bytes"]:
+        return f"{100 * files:.0f} % is pages of files, which it needs again at once"
+    return f"{100 * files:.0f} % is pages of files; of its peak {measure.mib(saved)} MiB can leave"
 
 
 @dataclass
@@ -314,7 +319,7 @@ def cause(row: Row, processors: int) -> str:
     if said["limit_bytes"] is None:
         return f"no limit is recommended: {said['cannot_tell']}"
     words = []
-    if said["limit_bytes"] > 0.95 * said["peak_bytes"] and any("no time was left" in note for note in said["notes"]):
+    if not searched(row):
         words.append("the answer had no time left to run all smaller sizes")
     if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
         words.append("three runs at 0.9 of *fast* were fast enough, too, so that *fast* is too large")
@@ -392,7 +397,10 @@ def page(data: Row) -> str:
     text += "![Limit and peak of each program](catalogue.svg)\n\n"
     if limited:
         text += f"## The {min(TEN, len(limited))} that save most\n\n" + table_of_reasons(limited[:TEN]) + "\n"
-        text += f"## The {min(TEN, len(limited))} that save least\n\n" + table_of_reasons(limited[::-1][:TEN]) + "\n"
+        whole = [row for row in limited if searched(row)]
+        text += f"## The {min(TEN, len(whole))} that save least\n\n" + table_of_reasons(whole[::-1][:TEN]) + "\n"
+        if late := [row["name"] for row in limited if not searched(row)]:
+            text += f"Of {len(late)} more no time was left to run all smaller sizes, so that less than their limit may do: {', '.join(late)}.\n\n"
     text += "## Truth\n\n" + (
         "Beside it, `scripts/limit.py` finds the limit from outside: *fast* is the least with which the program is at most 10 % slower, by\n"
         "a search of its own; *distance* is the recommended limit over that, `!` is beyond 0.95 to 1.15. `check --max-slowdown 10%` was\n"
@@ -413,7 +421,7 @@ def page(data: Row) -> str:
     if any(part(row, "pairs") for row in rows):
         text += table_of_pairs(rows) + "\n"
         for (share, rival), (middle, count) in total.paged.items():
-            text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} programs for which both were equal.\n"
+            text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} program{'' if count == 1 else 's'} for which both were equal.\n"
         lost = losses(rows)
         text += f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one:\n\n" if lost else ""
         text += "".join(f"- {line}.\n" for line in lost) + "\n"
@@ -436,7 +444,7 @@ def plot(rows: Sequence[Row]) -> str:
     left, wide, high, top = 110, 520, 14, 44
     height = top + high * len(rows) + 26
     text = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 90} {height}" font-family="sans-serif" font-size="10">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 125} {height}" font-family="sans-serif" font-size="10">',
         '<style>text{fill:#333}.p{fill:#e4e7ea}.l{fill:#3b7dd8}.o{fill:#d9480f}.v{stroke:#102a43;stroke-width:2}.g{stroke:#bbb;stroke-dasharray:2 3}@media (prefers-color-scheme:dark){text{fill:#ddd}.p{fill:#333c44}.v{stroke:#dbe7f5}}</style>',
         f'<text x="{left}" y="14" font-size="12">Limit without swap in parts of the peak: blue. Where it lives: line. From outside: dot.</text>',
     ]
@@ -445,14 +453,14 @@ def plot(rows: Sequence[Row]) -> str:
         text.append(f'<line class="g" x1="{x:.0f}" x2="{x:.0f}" y1="{top - 8}" y2="{height - 22}"/><text x="{x:.0f}" y="{top - 12}" text-anchor="middle">{tick} %</text>')
     for i, row in enumerate(rows):
         y, found, share = top + i * high, part(row, "answer"), of_peak(row) or 0
-        x = lambda size: left + wide * min(size / found["peak_bytes"], 1.15)
+        x = lambda size: left + wide * min(size / found["peak_bytes"], 1.05)
         text.append(f'<text x="{left - 6}" y="{y + 10}" text-anchor="end">{html.escape(row["name"])}</text><rect class="p" x="{left}" y="{y + 2}" width="{wide}" height="{high - 4}"/>')
-        text.append(f'<rect class="l" x="{left}" y="{y + 2}" width="{wide * min(share, 1.15):.1f}" height="{high - 4}"/>')
+        text.append(f'<rect class="l" x="{left}" y="{y + 2}" width="{wide * min(share, 1.05):.1f}" height="{high - 4}"/>')
         if found["lives_bytes"]:
             text.append(f'<line class="v" x1="{x(found["lives_bytes"]):.1f}" x2="{x(found["lives_bytes"]):.1f}" y1="{y + 1}" y2="{y + high - 1}"/>')
         if outside := part(row, "truth").get("fast_bytes"):
             text.append(f'<circle class="o" cx="{x(outside):.1f}" cy="{y + high / 2}" r="3"/>')
-        text.append(f'<text x="{left + wide + 6}" y="{y + 10}">{measure.mib(found["limit_bytes"])} of {measure.mib(found["peak_bytes"])} MiB</text>')
+        text.append(f'<text x="{left + wide + 36}" y="{y + 10}">{measure.mib(found["limit_bytes"])} of {measure.mib(found["peak_bytes"])} MiB</text>')
     return "\n".join([*text, "</svg>"]) + "\n"
 
 

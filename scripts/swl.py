@@ -17,7 +17,7 @@ import tempfile
 
 import measure
 
-ROWS = [("clock", "sequential"), ("clock", "parallel"), ("pa-clock", "parallel"), ("fifo-sc", "parallel"), ("pa-fifo-sc", "parallel")]
+ROWS = [("clock", "sequential"), ("clock", "parallel"), ("clock", "reserve"), ("pa-clock", "parallel"), ("fifo-sc", "parallel"), ("pa-fifo-sc", "parallel")]
 
 
 def run(coldframe, policy, handler, ram, program, folder):

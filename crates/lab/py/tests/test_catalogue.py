@@ -234,11 +234,13 @@ def test_reasons_come_from_the_counted_parts() -> None:
     parts = lambda **given: {"anonymous": 0, "files": 0, "shared": 0, "kernel": 0} | given
     heap = row(answer=answer(limit=99, parts=parts(anonymous=95, files=5)))
     assert page.reason(heap) == "95 % cannot leave without swap, most of it heap"
-    assert page.reason(row(answer=answer(limit=60, parts=parts(anonymous=50, files=50)))).startswith("50 % is pages of files, which leave")
-    assert page.reason(row(answer=answer(limit=95, parts=parts(anonymous=50, files=50)))).endswith("needs again at once")
-    late = {"parts": parts(anonymous=50, files=50), "notes": ["further sizes were not run: no time was left"]}
-    assert page.reason(row(answer=answer(limit=99, **late))).startswith("no time was left")
-    assert page.reason(row(answer=answer(limit=60, **late))).startswith("50 % is pages of files")
+    half = parts(anonymous=50 << 20, files=50 << 20)
+    assert page.reason(row(answer=answer(100 << 20, 60 << 20, parts=half))) == "50 % is pages of files; of its peak 40.0 MiB can leave"
+    assert page.reason(row(answer=answer(100 << 20, 99 << 20, parts=half))).endswith("needs again at once")
+    late = {"notes": ["further sizes were not run: no time was left"]}
+    assert not page.searched(row(answer=answer(100, 99, **late))) and page.searched(row(answer=answer(100, 60, **late)))
+    text = page.page(data(row("hurried", answer=answer(100, 99, **late)), row("whole", answer=answer(100, 98))))
+    assert "no time was left to run all smaller sizes, so that less than their limit may do: hurried." in text
     assert page.reason(row(answer=answer(limit=60, sizes_itself=True))).startswith("its runtime")
 
 

@@ -410,7 +410,7 @@ fn a_task_cannot_read_another_ones_memory() {
         let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
         let stdout = String::from_utf8_lossy(&out.stdout);
         assert_eq!(out.status.code(), Some(101), "{stdout}");
-        // Fault status 9: the domain of a section is closed (ARM926EJ-S manual, table 3-13).
+        // Fault status 9: the domain of a section is closed (ARM926EJ-S manual, fault status).
         assert!(stdout.contains("the program touched 0x30200000") && stdout.contains("status 0x9"), "{stdout}");
     }
 }

@@ -48,6 +48,19 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     frame
 }
 
+/// Evicts until so many frames are free, once half of them are not.
+pub(super) fn keep_free(turn: &mut Turn<'_>, frames: usize) {
+    if turn.ram.frames.free() > frames / 2 {
+        return;
+    }
+    let mut looks = LOOKS;
+    while turn.ram.frames.free() < frames {
+        let Some(frame) = free_one(turn, &mut looks, true) else { break };
+        turn.ram.frames.release(frame);
+    }
+    end_search(turn);
+}
+
 /// Gives frames away: free ones, then those of victims, each found by a search of its own.
 pub(crate) fn lend(turn: &mut Turn<'_>, frames: usize) {
     let mut looks = LOOKS;

@@ -17,12 +17,14 @@ use crate::page_state::PageState;
 
 pub mod delayed_dual_buffering;
 pub mod parallel;
+pub mod reserve;
 pub mod sequential;
 
 /// Every handler, in the order in which help shows them.
 pub const ALL: &[&Handler] = &[
     &sequential::HANDLER,
     &parallel::HANDLER,
+    &reserve::HANDLER,
     &delayed_dual_buffering::HANDLER,
     &delayed_dual_buffering::SEARCH_FIRST,
 ];

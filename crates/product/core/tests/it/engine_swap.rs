@@ -48,7 +48,7 @@ fn a_page_that_was_only_read_again_leaves_clean_and_keeps_its_slot() {
 fn each_tasks_pages_go_to_blocks_of_its_own_where_there_are_logs() {
     let tasks_in_blocks = |logs| {
         let swap = SwapAreas { slots_per_block: 2, areas: vec![AreaConfig { logs, ..AreaConfig::log(20) }] };
-        let below = |builder: coldframe_core::Builder| builder.below(swap.into());
+        let below = |builder: coldframe_core::engine::Builder| builder.below(swap.into());
         let mut rig = Rig::made(("clock", "parallel"), 1, PAGES as usize, HARDWARE, 1, below);
         for page in (0..PAGES).map(PageId) {
             let owned = Event::Owned { task: TaskId(page.0 % 2), page, backed: Backed::Anonymous };

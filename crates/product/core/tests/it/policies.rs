@@ -244,9 +244,31 @@ fn choices(frames: usize) -> Vec<String> {
         .collect()
 }
 
-/// The handlers that keep pages only in frames, like the twins.
+/// The handlers that keep pages only in frames, and in all of them, like the twins.
 fn handlers() -> Vec<&'static str> {
-    handler::ALL.iter().filter(|handler| !handler.needs_xip).map(|handler| handler.name).collect()
+    handler::ALL
+        .iter()
+        .filter(|handler| !handler.needs_xip && handler.name != "reserve")
+        .map(|handler| handler.name)
+        .collect()
+}
+
+#[test]
+fn with_a_reserve_no_fault_searches_before_its_task_goes_on_and_others_always_do_once_ram_is_full() {
+    let searched_early = |handler| {
+        let mut rig = Rig::new("clock", handler, 32, 200, HARDWARE);
+        let mut early = 0;
+        for page in 0..200 {
+            let evicted = rig.engine.counts().evictions;
+            rig.fault(0, page, Access::Read);
+            early += usize::from(rig.engine.counts().evictions > evicted);
+            rig.settle();
+        }
+        (early, rig.engine.counts().evictions, rig.engine.frames().free() > 0)
+    };
+    assert_eq!(searched_early("sequential"), (200 - 32, 200 - 32, false));
+    let (early, evicted, free) = searched_early("reserve");
+    assert!(early == 0 && free && (200 - 32..=200 - 32 + 4).contains(&evicted), "{early} {evicted}");
 }
 
 proptest! {
@@ -451,9 +473,9 @@ fn bare_faults(policy: &str, frames: usize, pages: usize, string: &[u32], from: 
         if rig.machine.read(PageId(page)).is_none() {
             // Not through the rig, because the rig checks all frames after each event.
             let fault = Event::Fault { task: TaskId(0), page: PageId(page), access: Access::Read };
-            rig.tell(fault);
+            rig.engine.handle(fault, &mut rig.machine);
             while let Some(event) = rig.machine.next_event() {
-                rig.tell(event);
+                rig.engine.handle(event, &mut rig.machine);
             }
         }
     }

@@ -162,8 +162,8 @@ fn a_full_area_refuses_keeps_all_it_has_and_takes_more_after_a_release() {
 
 #[test]
 fn processes_have_blocks_of_their_own_while_any_is_free() {
-    let config = AreaConfig { logs: 3, ..area(collect::ALL[0], Layout::Log, 6) };
-    let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[config]).unwrap();
+    let logs = AreaConfig { logs: 3, ..area(collect::ALL[0], Layout::Log, 6) };
+    let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[logs]).unwrap();
     let mut out = |page| {
         swap.log_of(page % 4);
         swap.swap_out(PageId(page), &mut Perfect).map(|slot| slot.0 / SLOTS_PER_BLOCK)
