@@ -322,7 +322,8 @@ def cause(row: Row, processors: int) -> str:
     if not searched(row):
         words.append("the answer had no time left to run all smaller sizes")
     if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
-        words.append("three runs at 0.9 of *fast* were fast enough, too, so that *fast* is too large")
+        wrong = "*fast*" if found["distance"] < 1 else "the limit"
+        words.append(f"three runs at 0.9 of *fast* were fast enough, too, so that {wrong} is too large")
     if found["lives_bytes"] < 0.9 * found["fast_bytes"]:
         words.append(f"it slows down by a slope, from {measure.mib(found['fast_bytes'])} to {measure.mib(found['lives_bytes'])} MiB")
     if measure.within(measure.ratio(said["lives_bytes"], found["lives_bytes"]), *OF_FAST):
