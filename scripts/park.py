@@ -136,7 +136,7 @@ def takes(*words):
     return measure.median(once() for _ in range(31))
 
 
-def measure(coldframe, servers, rounds, length, starts):
+def measure_rounds(coldframe, servers, rounds, length, starts):
     weights = list(itertools.accumulate(1 / (i + 1) for i in range(KEYS)))
     call = lambda *words: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     for server in servers:
@@ -358,7 +358,7 @@ def main():
             servers[-1].fill()
         if asked.turns:
             return show_turns(asked.on, measure_turns(coldframe, servers, asked.rounds, asked.turns), servers)
-        show(asked.on, measure(coldframe, servers, asked.rounds, asked.turn, starts), kinds)
+        show(asked.on, measure_rounds(coldframe, servers, asked.rounds, asked.turn, starts), kinds)
     finally:
         for server in servers:
             server.process.kill()
