@@ -25,7 +25,8 @@ pub fn words(device: &DeviceAnswer, all_killers: bool, more: usize) -> String {
     let sentence = sentence(device);
     let notes = device.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect();
     let parts = [
-        ("", paragraph(&sentence, 0) + "\n"),
+        // With a trial, the screen has no room for an empty line.
+        ("", paragraph(&sentence, 0) + if more == 0 { "\n" } else { "" }),
         ("what it needed", watched(device) + &needed(device)),
         ("sizes", format!("{}\n", sizes(device))),
         ("the disk", disk(device)),

@@ -234,9 +234,11 @@ mod tests {
             assert!(file.lines.iter().all(|line| section(line) || setting(line)), "{file:?}");
             assert_eq!(file.lines.iter().filter(|line| section(line)).count(), usize::from(section(&file.lines[0])));
         }
-        assert_eq!((files.len(), commands.len()), (4, 3));
-        let whole =
-            |line: &String| shlex::split(line).is_some_and(|words| words[..3] == ["sudo", "systemctl", "set-property"]);
+        assert_eq!((files.len(), commands.len()), (4, 4));
+        let systemctl = |line: &String| shlex::split(line).filter(|words| words[..2] == ["sudo", "systemctl"]);
+        let whole = |line: &String| {
+            systemctl(line).is_some_and(|words| words[2] == "set-property" || words[2..] == ["daemon-reload"])
+        };
         assert!(commands.iter().all(whole), "{commands:?}");
     }
 
