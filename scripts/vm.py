@@ -38,7 +38,7 @@ PLACE = os.path.join(os.path.dirname(HERE), "target", "vm")
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "fakeroot": "fakeroot", "mke2fs": "e2fsprogs"}
 # The first kernel of a release that is there: the oldest that is supported, small; and the newest, with zswap and DAMON.
 KERNELS = [["linux-image-cloud-amd64"], ["linux-image-6.12-amd64", "linux-image-amd64"]]
-PACKAGES = "initramfs-tools systemd-sysv dbus dbus-user-session libpam-systemd udev kmod e2fsprogs f2fs-tools zstd python3 procps systemd-oomd sudo systemd-zram-generator"
+PACKAGES = "initramfs-tools systemd-sysv dbus dbus-user-session libpam-systemd udev kmod e2fsprogs f2fs-tools zstd python3 procps systemd-oomd sudo"
 # No driver but block devices', NVMe's and virtio's, no documents.
 LEFT_OUT = [
     f"/lib/modules/*/kernel/{part}" for part in ("drivers/[!bv]*", "sound/*", "net/*", "arch/x86/kvm/*")
