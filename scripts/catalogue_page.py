@@ -76,6 +76,10 @@ def verdicts(row: Row) -> list[tuple[str, str]]:
     return [(one["verdict"], one["outside"]) for one in checks if one["outside"] != "noise"]
 
 
+# More than this all the time is other work: a program of the catalogue has some two threads at work.
+QUIET_LOAD = 2.5
+
+
 def noisy(row: Row, processors: int) -> bool:
     """Whether more processes than processors ran meanwhile: times are less sure than sizes."""
     return any((row.get(stage) or {}).get("load", 0) > processors for stage in ("answer", "truth", "pairs"))
@@ -218,6 +222,8 @@ class Totals:
     def sentences(self) -> list[str]:
         of = lambda pair: f"{pair[0]} of {pair[1]}"
         at = f", at a load of {self.loads[0]:.0f} to {self.loads[1]:.0f}" if self.answered else ""
+        if self.loads[0] > QUIET_LOAD:
+            at += " from other work, so all figures are to be measured again on a quiet machine"
         said = [f"{self.answered} of {self.programs} programs are measured{at}"]
         if self.limits[1]:
             said.append(

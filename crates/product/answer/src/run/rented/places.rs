@@ -99,8 +99,7 @@ impl Places {
         address(first)..address(last) + PAGE
     }
 
-    /// What was written in the two windows of a part decides. No more than `pairs_max`
-    /// pairs.
+    /// What was written in the two windows of a part decides. No more than `pairs_max` pairs.
     pub fn swap(&mut self, part: &Range<u64>, looks: [&[Range<u64>]; 2], pairs_max: usize) -> Moves {
         let within = |look: &[Range<u64>], address: u64| {
             let next = look.partition_point(|range| range.end <= address);
