@@ -42,6 +42,8 @@ pub struct Fake {
     pub peak: u64,
     /// What its memory group has counted without a limit; `None`: it ran in none.
     pub group: Option<GroupUse>,
+    /// By so many MiB each run alone takes more than the one before.
+    pub grows: u64,
     /// By our pager, by the kernel with swap, and in a limit without swap.
     pub pager: Behaviour,
     /// The time of that many at a time, in seconds, and what they take in MiB; a server's is infinite. The kernel kills
@@ -80,6 +82,7 @@ impl Fake {
             status: 0,
             peak: 0,
             group: None,
+            grows: 0,
             pager: Behaviour::default(),
             jobs: Vec::new(),
             again: 1.0,
@@ -123,7 +126,9 @@ impl Fake {
         let Some(ram) = trial.ram_bytes else {
             let output = Some(Output::digest(printed));
             let peak_bytes = self.peak << 20;
-            let group = self.group;
+            let alone = self.trials.iter().filter(|trial| trial.ram_bytes.is_none()).count() as u64;
+            let more = (alone.saturating_sub(1) * self.grows) << 20;
+            let group = self.group.map(|group| GroupUse { peak_bytes: group.peak_bytes + more, ..group });
             return Run { seconds: self.seconds, status: self.status, output, peak_bytes, group, ..Run::default() };
         };
         let behaviour = self.behaviour(trial);

@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::evidence::{Clock, Evidence};
+use super::evidence::{Clock, Evidence, Judgement};
 use super::plan::{Course, Plan};
 use super::rules::{REPEATS, REPEATS_NEAR, SHORT};
 use super::trial::{Outcome, Trial};
@@ -32,14 +32,14 @@ const CLOSE: (f64, u64) = (1.0 / 24.0, 512 << 10);
 const BELOW: (f64, f64) = (0.94, 0.6);
 /// The next size after a guess that was too small.
 const ABOVE: f64 = 1.12;
+/// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
+pub const DELAYED: f64 = 1.6;
 /// A run in a limit is ended after so many times its own time and so many seconds: in the search for a fast size, and
 /// in that for one that lives.
-const PATIENCE: (f64, f64) = (3.0, 1.0);
+const PATIENCE: (f64, f64) = (DELAYED, 1.0);
 const PATIENCE_LIVES: (f64, f64) = (5.0, 2.0);
 /// More on a busy machine.
 const BUSY: f64 = 2.0;
-/// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
-pub const DELAYED: f64 = 1.6;
 /// Sizes below the least fast one that are run with swap, as parts of it.
 const SWAPPED: [f64; 3] = [0.75, 0.5, 0.35];
 /// Runs for the least size that lives.
@@ -89,18 +89,17 @@ impl Plan for InGroup {
 
     fn decide(&self, course: &mut Course) -> Result<Fit, Trial> {
         let mut fitting = Fitting { plan: self, course, remarks: Vec::new() };
-        let peak = round_limit(fitting.peak());
-        if peak == 0 {
+        if fitting.peak() == 0 {
             return Ok(Fit { remarks: vec!["its group's peak is not known".into()], ..Fit::default() });
         }
         let none = Way::limit();
-        let fast = fitting.fast(&none, peak)?;
+        let fast = fitting.fast(&none)?;
         let mut fit = Fit { fast, ..Fit::default() };
         if let Some(given) = self.given {
             fitting.measure(&fitting.cold(&none, given))?;
         }
         let (pager, swap): (Vec<&Way>, Vec<&Way>) = self.others.iter().partition(|way| way.by == By::Pager);
-        let top = fast.unwrap_or(peak);
+        let top = fast.unwrap_or_else(|| round_limit(fitting.peak()));
         for way in &swap {
             fit.swapped.extend(fitting.swapped(way, top, self.given)?.map(|ram| ((*way).clone(), ram)));
         }
@@ -211,30 +210,39 @@ impl Fitting<'_, '_> {
     }
 
     /// The least limit with which the program is fast enough, measured again.
-    fn fast(&mut self, way: &Way, peak: u64) -> Result<Option<u64>, Trial> {
-        let mut search = Bisection::new(self.plan.guess, peak);
+    fn fast(&mut self, way: &Way) -> Result<Option<u64>, Trial> {
+        let mut sizes = Vec::new();
         for count in 0..SIZES {
-            let Some(ram) = search.next_size() else { break };
-            let Some(good) = self.measure(&self.cold(way, ram))? else {
+            let Some(ram) = self.searched(way, &sizes).next_size() else { break };
+            if self.measure(&self.cold(way, ram))?.is_none() {
                 self.note_end("further sizes were not run");
                 break;
-            };
-            search.note(ram, good);
+            }
+            sizes.push(ram);
             if count % 2 == 1 {
                 self.alone_again()?;
             }
         }
-        let confirmed = self.confirmed(way, search.good.unwrap_or(peak), search.good.is_none())?;
-        // What it takes without a limit was counted, whether there was time to run it in as much or not; less was seen
-        // not to do.
-        let unconfirmed =
-            search.good.is_none() && search.bad > 0 && self.course.runs().like(&self.cold(way, peak)).is_none();
-        Ok(confirmed.or(unconfirmed.then_some(peak)))
+        let search = self.searched(way, &sizes);
+        let confirmed = self.confirmed(way, search.good.unwrap_or(search.peak))?;
+        // What it takes without a limit was counted; less was seen not to do.
+        Ok(confirmed.or((!sizes.is_empty()).then(|| round_limit(self.peak()))))
     }
 
-    /// Runs a size again, and larger ones, until one stays good. `whole`: it is all that the program takes.
-    fn confirmed(&mut self, way: &Way, ram: u64, whole: bool) -> Result<Option<u64>, Trial> {
-        let mut ram = ram;
+    /// The search after these sizes, judged by all runs until now: each run alone may change what is fast enough, and
+    /// how much the program takes.
+    fn searched(&self, way: &Way, sizes: &[u64]) -> Bisection {
+        let mut search = Bisection::new(self.plan.guess, round_limit(self.peak()));
+        let judged = |ram: &u64| Some((*ram, self.is_good(&self.cold(way, *ram))?));
+        let (good, bad): (Vec<_>, Vec<_>) = sizes.iter().filter_map(judged).partition(|(_, good)| *good);
+        search.bad = bad.into_iter().map(|(ram, _)| ram).max().unwrap_or(0);
+        search.good = good.into_iter().map(|(ram, _)| ram).filter(|ram| *ram > search.bad).min();
+        search
+    }
+
+    /// Runs a size again, and larger ones, until one stays good and is no matter of chance.
+    fn confirmed(&mut self, way: &Way, ram: u64) -> Result<Option<u64>, Trial> {
+        let (mut ram, mut perhaps) = (ram, None);
         for _ in 0..=ENLARGED {
             let kind = self.cold(way, ram);
             loop {
@@ -252,16 +260,17 @@ impl Fitting<'_, '_> {
                 }
                 self.alone_again()?;
             }
-            match self.is_good(&kind) {
-                Some(true) => return Ok(Some(ram)),
-                // Its peak without a limit is no run in a limit.
-                None => return Ok(None),
-                Some(false) => {
-                    ram = round_limit((ram as f64 * if whole { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64)
-                }
+            match self.evidence(&kind) {
+                // No time was left.
+                None => break,
+                Some(evidence) if evidence.judgement == Judgement::Yes => return Ok(Some(ram)),
+                Some(evidence) if evidence.within => perhaps = perhaps.or(Some(ram)),
+                Some(_) => {}
             }
+            let whole = ram >= round_limit(self.peak());
+            ram = round_limit((ram as f64 * if whole { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64);
         }
-        Ok(None)
+        Ok(perhaps)
     }
 
     /// The least size by another way that is fast enough, of some below `top`.
@@ -371,13 +380,6 @@ struct Bisection {
 impl Bisection {
     fn new(guess: Option<u64>, peak: u64) -> Bisection {
         Bisection { guess: guess.filter(|guess| *guess < peak), peak, bad: 0, good: None }
-    }
-
-    fn note(&mut self, ram: u64, good: bool) {
-        match good {
-            true => self.good = Some(self.good.map_or(ram, |best| best.min(ram))),
-            false => self.bad = self.bad.max(ram),
-        }
     }
 
     /// The next size; `None`: it is found.

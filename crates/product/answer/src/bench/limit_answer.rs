@@ -109,7 +109,7 @@ impl LimitAnswer {
         let evidence = fast.map(|fast| Evidence::judge(&plain, fast, limits.slowdown));
         let lack = match evidence.as_ref().map(|evidence| &evidence.judgement) {
             // All that it takes without a limit was counted.
-            None if fit.fast.is_some_and(|ram| ram >= parts.peak_bytes) => None,
+            _ if fit.fast.is_some_and(|ram| ram >= parts.peak_bytes) => None,
             Some(Judgement::CannotTell(lack)) => Some(*lack),
             Some(_) => None,
             None => Some(Lack::Runs),

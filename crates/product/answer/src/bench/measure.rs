@@ -146,8 +146,7 @@ impl Measuring<'_> {
             Outcome::Refused(why) => return Err(why.into_error()),
             Outcome::Signal => return Err(Refusal::stopped().into_error()),
         };
-        let (first_seconds, use_of_first) = (first.seconds, first.group.unwrap_or_default());
-        let status = first.status;
+        let (first_seconds, status) = (first.seconds, first.status);
         let (mut runs, command) = (RunLog::after(first), line(program));
         let done = |runs: &RunLog, fit: Fit, remarks: Vec<String>| {
             let answer = Kind::Measured(LimitAnswer::new(&command, runs, fit, self.limits, remarks));
@@ -164,11 +163,14 @@ impl Measuring<'_> {
             self.listener.finish();
             return Ok(done(&runs, Fit::default(), yardstick.remarks));
         }
-        let files = use_of_first.peak_bytes.saturating_sub(use_of_first.fixed_bytes);
+        // Those of cold runs: the first one may have found its files in RAM.
+        let alone = runs.plain().runs.iter().filter_map(|run| run.group).max_by_key(|group| group.peak_bytes);
+        let alone = alone.unwrap_or_default();
+        let files = alone.peak_bytes.saturating_sub(alone.fixed_bytes);
         let ways = Ways::find(program, folder);
         let reserve = RECORDING * (yardstick.until - self.now());
         let plan = InGroup {
-            guess: (use_of_first.fixed_bytes > 0).then_some(use_of_first.fixed_bytes + files / 2),
+            guess: (alone.fixed_bytes > 0).then_some(alone.fixed_bytes + files / 2),
             given: self.limits.ram,
             runtime: Runtime::find(program.binary(), &mapped),
             others: ways.kernel.ok().into_iter().chain(ways.pager.ok()).collect(),

@@ -381,6 +381,23 @@ fn a_busy_machine_is_seen_through_by_processor_time_and_an_unsteady_program_is_n
 }
 
 #[test]
+fn the_last_runs_alone_say_what_is_fast_and_how_much_it_takes() {
+    for drift in [-0.005, -0.01, -0.015, -0.02] {
+        // The machine gets faster: a size that was as fast as earlier runs alone is slower than the later ones.
+        let mut faster = Fake { drift, ..in_group(57, 51, 40) };
+        (faster.seconds, faster.limit.table) = (0.5, vec![(228, 0.5, 0), (50, 0.65, 0)]);
+        let (_, answer) = fitted(&mut faster, vec![], &[]);
+        let recommended = mib(answer.limit.recommended_bytes);
+        assert!(recommended >= Some(51), "{drift}: {recommended:?}, {:?}", sizes(&faster));
+    }
+    // Each limit below its peak is too small, and the peak is another one each time.
+    let mut grows = Fake { grows: 9, ..in_group(57, 200, 40) };
+    (grows.seconds, grows.limit.table) = (0.5, vec![(300, 0.9, 0)]);
+    let (_, answer) = fitted(&mut grows, vec![], &[]);
+    assert!(answer.limit.recommended_bytes >= Some(answer.limit.peak_bytes), "{:?}", answer.limit);
+}
+
+#[test]
 fn files_that_are_in_ram_already_and_swap_are_searched_only_if_they_may_change_something() {
     let zram = Way::kernel(Some("zram".into()));
     let mut fake = in_group(100, 80, 60);
