@@ -14,6 +14,16 @@ const OTHERS: f64 = 0.2;
 /// The part of the allowed slowdown that a wait for processors may be, before the clock decides nothing.
 const WAITED: f64 = 0.25;
 
+/// A program that has less than this part of its anonymous memory in a limit without swap, by so many bytes, has taken
+/// less itself.
+const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
+
+/// Whether a program takes less by itself in a limit.
+pub fn takes_less(alone: &GroupUse, limited: &GroupUse) -> bool {
+    let less = alone.anonymous_bytes.saturating_sub(limited.anonymous_bytes);
+    less >= SMALLER_HEAP.1 && (limited.anonymous_bytes as f64) < SMALLER_HEAP.0 * alone.anonymous_bytes as f64
+}
+
 /// By what runs are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
@@ -74,6 +84,8 @@ pub enum Lack {
     Runs,
     /// There is one run alone and one in the limit, and they are too near to the limit.
     Repeats,
+    /// The program sizes itself by its limit, and no limit that was tried was large enough.
+    Larger,
     /// The program's own time varies by more than the slowdown that is asked for: by so large a part.
     Noise(f64),
 }
@@ -81,6 +93,7 @@ pub enum Lack {
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Lack::Larger => f.write_str("it sizes itself by its limit, and is slower in all that were tried"),
             Lack::Runs => f.write_str("no run in less RAM has ended"),
             Lack::Repeats => f.write_str("single runs are too near to the limit, and no time was left for more"),
             Lack::Noise(part) => write!(f, "its own time varies by {:.0} % from run to run", 100.0 * part),
@@ -101,25 +114,28 @@ pub struct Evidence {
     pub within: bool,
     /// Whether the median is so near to the limit that more runs may say otherwise.
     pub near: bool,
+    /// Whether the program has taken less by itself.
+    pub takes_less: bool,
 }
 
 impl Evidence {
     /// Judges runs. `slowdown`: the longest extra time, as a part of the time alone. A limit above the group's peak
-    /// delays nothing, whatever the clock says.
+    /// delays nothing, whatever the clock says, but a program that sizes itself by its limit.
     pub fn judge(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
         let clock = Clock::choose(plain, runs, slowdown);
         let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
         let (Some(plain_seconds), Some(median)) = (middle(&alone), middle(&less)) else {
             let judgement = Judgement::CannotTell(Lack::Runs);
-            return Evidence { times: 0.0, clock, judgement, within: false, near: false };
+            return Evidence { times: 0.0, clock, judgement, within: false, near: false, takes_less: false };
         };
         let longest = |seconds: f64| Limits::slower(Some(slowdown)).longest(seconds);
         let limit = longest(plain_seconds);
         let near = (median / limit - 1.0).abs() < NEAR / 2.0;
         let noise = (alone[alone.len() - 1] - alone[0]) / plain_seconds;
         let ended = runs.failed.is_none() && !runs.more;
-        let above =
-            ended && runs.by == By::Kernel && plain.group_peak().is_some_and(|peak| runs.ram_bytes > Some(peak));
+        let takes_less = plain.group().zip(runs.group()).is_some_and(|(alone, less)| takes_less(&alone, &less));
+        let above = ended && runs.by == By::Kernel && !takes_less;
+        let above = above && plain.group_peak().is_some_and(|peak| runs.ram_bytes > Some(peak));
         let within = ended && median <= limit || above;
         let near = near && !above;
         // Other programs only make runs longer, so the shortest ones are the least disturbed.
@@ -133,7 +149,7 @@ impl Evidence {
             true => Judgement::Yes,
             false => Judgement::No,
         };
-        Evidence { times: median / plain_seconds.max(f64::MIN_POSITIVE), clock, judgement, within, near }
+        Evidence { times: median / plain_seconds.max(f64::MIN_POSITIVE), clock, judgement, within, near, takes_less }
     }
 }
 

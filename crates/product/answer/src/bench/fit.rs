@@ -46,6 +46,8 @@ const SWAPPED: [f64; 3] = [0.75, 0.5, 0.35];
 const LIVES: usize = 4;
 /// How often a size that did not stay good is enlarged by a sixteenth.
 const ENLARGED: usize = 4;
+/// By so many times, if it is all that the program takes without a limit, and it sizes itself by its limit.
+const LARGER: f64 = 1.5;
 /// A longer program's result is not run again, in seconds.
 const LONG: f64 = 8.0;
 /// A file part of the limit from which on files in RAM already may make a difference.
@@ -226,7 +228,9 @@ impl Fitting<'_, '_> {
         let search = self.searched(way, &sizes);
         let confirmed = self.confirmed(way, search.good.unwrap_or(search.peak))?;
         // What it takes without a limit was counted; less was seen not to do.
-        Ok(confirmed.or((!sizes.is_empty()).then(|| round_limit(self.peak()))))
+        let whole = round_limit(self.peak());
+        let seen = !sizes.is_empty() || self.evidence(&self.cold(way, whole)).is_some();
+        Ok(confirmed.or(seen.then_some(whole)))
     }
 
     /// The search after these sizes, judged by all runs until now: each run alone may change what is fast enough, and
@@ -267,8 +271,12 @@ impl Fitting<'_, '_> {
                 Some(evidence) if evidence.within => perhaps = perhaps.or(Some(ram)),
                 Some(_) => {}
             }
-            let whole = ram >= round_limit(self.peak());
-            ram = round_limit((ram as f64 * if whole { 1.0 + 1.0 / 32.0 } else { 17.0 / 16.0 }) as u64);
+            let larger = match ram >= round_limit(self.peak()) {
+                true if self.evidence(&kind).is_some_and(|evidence| evidence.takes_less) => LARGER,
+                true => 1.0 + 1.0 / 32.0,
+                false => 17.0 / 16.0,
+            };
+            ram = round_limit((ram as f64 * larger) as u64);
         }
         Ok(perhaps)
     }

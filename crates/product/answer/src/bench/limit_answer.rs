@@ -18,9 +18,6 @@ use crate::SCHEMA_VERSION;
 
 /// The part by which a limit to paste is larger than the recommended one: a guess.
 const MARGIN: f64 = 0.1;
-/// A program that has less than this part of its anonymous memory in a limit without swap, by so many bytes, has taken
-/// less itself.
-const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
 /// Both limits are said where files in RAM make so large a part of a difference.
 const WARM: f64 = 0.9;
 
@@ -98,8 +95,7 @@ impl LimitAnswer {
     /// From runs and from what a search has found. `command`: the command line.
     pub fn new(command: &str, runs: &RunLog, fit: Fit, limits: &Limits, remarks: Vec<String>) -> LimitAnswer {
         let plain = runs.plain();
-        let group = |runs: &Runs| runs.runs.iter().filter_map(|run| run.group).max_by_key(|group| group.peak_bytes);
-        let parts = group(&plain).unwrap_or_default();
+        let parts = plain.group().unwrap_or_default();
         let kinds: Vec<(Way, Runs)> = runs.kinds();
         let cold = plain.cold || kinds.iter().any(|(_, runs)| runs.cold);
         let none = |(way, runs): &&(Way, Runs)| *way == Way::limit() && runs.cold == cold;
@@ -107,7 +103,10 @@ impl LimitAnswer {
             |ram: u64| kinds.iter().filter(none).find(|(_, runs)| runs.ram_bytes == Some(ram)).map(|kind| &kind.1);
         let fast = fit.fast.and_then(limited);
         let evidence = fast.map(|fast| Evidence::judge(&plain, fast, limits.slowdown));
+        let sizes_itself = evidence.as_ref().is_some_and(|evidence| evidence.takes_less);
         let lack = match evidence.as_ref().map(|evidence| &evidence.judgement) {
+            // It sizes itself by its limit, and what it takes without one is not enough.
+            Some(Judgement::No) if sizes_itself => Some(Lack::Larger),
             // All that it takes without a limit was counted.
             _ if fit.fast.is_some_and(|ram| ram >= parts.peak_bytes) => None,
             Some(Judgement::CannotTell(lack)) => Some(*lack),
@@ -117,12 +116,6 @@ impl LimitAnswer {
         let recommended = fit.fast.filter(|_| lack.is_none());
         let died = |runs: &Runs| runs.failed.is_some() && runs.cold == cold;
         let dies = kinds.iter().filter(none).filter(|(_, runs)| died(runs)).filter_map(|(_, runs)| runs.ram_bytes);
-        let at_recommended = fast.and_then(group);
-        let smaller = |group: GroupUse| {
-            let less = parts.anonymous_bytes.saturating_sub(group.anonymous_bytes);
-            less >= SMALLER_HEAP.1 && (group.anonymous_bytes as f64) < SMALLER_HEAP.0 * parts.anonymous_bytes as f64
-        };
-        let sizes_itself = at_recommended.is_some_and(smaller);
         let mut kinds_of_runs = vec![plain.clone()];
         kinds_of_runs.extend(kinds.iter().map(|(_, runs)| runs.clone()));
         kinds_of_runs[1..].sort_by_key(|runs| std::cmp::Reverse(runs.ram_bytes));
@@ -148,7 +141,7 @@ impl LimitAnswer {
                 warm_bytes: fit.warm.filter(|warm| recommended.is_some_and(|ram| (*warm as f64) < WARM * ram as f64)),
                 paste_bytes: recommended.map(|ram| round_limit((ram as f64 * (1.0 + MARGIN)) as u64)),
                 margin_percent: 100.0 * MARGIN,
-                at_recommended,
+                at_recommended: fast.and_then(Runs::group),
                 sizes_itself,
                 by_work: evidence.is_some_and(|evidence| evidence.clock == Clock::Work),
                 given_bytes: limits.ram,

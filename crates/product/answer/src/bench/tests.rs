@@ -398,6 +398,25 @@ fn the_last_runs_alone_say_what_is_fast_and_how_much_it_takes() {
 }
 
 #[test]
+fn a_program_that_sizes_itself_by_its_limit_may_need_more_than_it_takes_without_one() {
+    let group = |mib: u64| GroupUse {
+        peak_bytes: mib * MIB,
+        anonymous_bytes: mib * MIB / 2,
+        fixed_bytes: mib * MIB / 5 * 4,
+        ..GroupUse::default()
+    };
+    // In a limit it has half the heap, and is slower below 200 MiB, or below any.
+    for (table, expected) in [(vec![(400, 1.0, 0), (199, 1.5, 0)], Some(225)), (vec![(4000, 1.5, 0)], None)] {
+        let mut fake = in_group(100, 200, 40);
+        fake.group = Some(group(100));
+        (fake.limit.table, fake.limit.group) = (table, Some(group(50)));
+        let (_, answer) = fitted(&mut fake, vec![], &[]);
+        assert_eq!(mib(answer.limit.recommended_bytes), expected, "{:?}", sizes(&fake));
+        assert_eq!(answer.limit.cannot_tell.is_some_and(|why| why.contains("sizes itself")), expected.is_none());
+    }
+}
+
+#[test]
 fn files_that_are_in_ram_already_and_swap_are_searched_only_if_they_may_change_something() {
     let zram = Way::kernel(Some("zram".into()));
     let mut fake = in_group(100, 80, 60);

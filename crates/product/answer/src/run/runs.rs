@@ -213,9 +213,14 @@ impl Runs {
         self.range().map_or(0.0, |(low, high)| (high - low) / self.seconds.max(f64::MIN_POSITIVE))
     }
 
+    /// What the group of the run was charged that took most; `None`: they ran in none.
+    pub fn group(&self) -> Option<GroupUse> {
+        self.runs.iter().filter_map(|run| run.group).max_by_key(|group| group.peak_bytes)
+    }
+
     /// The most that the group of one of the runs was charged; `None`: they ran in none.
     pub fn group_peak(&self) -> Option<u64> {
-        self.runs.iter().filter_map(|run| run.group).map(|group| group.peak_bytes).max()
+        self.group().map(|group| group.peak_bytes)
     }
 
     /// The most memory that one of the runs has had; 0: not known.
