@@ -8,9 +8,9 @@ use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
 use crate::run::runs::{By, Run, Runs};
 
-/// Other programs that use so many processors may have delayed a run: a guess, above what this machine's own services
-/// use.
-const OTHERS: f64 = 0.2;
+/// Other programs that use so many processors may have delayed a run: without a limit, and in one, where the kernel's own
+/// threads work for it. Guesses, above what this machine's own services use.
+const OTHERS: (f64, f64) = (0.2, 0.5);
 /// The part of the allowed slowdown that a wait for processors may be, before the clock decides nothing.
 const WAITED: f64 = 0.25;
 
@@ -36,14 +36,15 @@ pub enum Clock {
 impl Clock {
     /// By which clock runs are compared whose slowdown may be so large a part.
     pub fn choose(plain: &Runs, runs: &Runs, slowdown: f64) -> Clock {
-        let both = || plain.runs.iter().chain(&runs.runs);
-        let delayed = |run: &Run| {
+        let delayed = |run: &Run, others: f64| {
             run.group.is_some_and(|group| {
-                group.others > OTHERS && group.waited_seconds.unwrap_or(0.0) > WAITED * slowdown * run.seconds
+                group.others > others && group.waited_seconds.unwrap_or(0.0) > WAITED * slowdown * run.seconds
             })
         };
-        let counted = both().all(|run| run.group.and_then(|group: GroupUse| group.worked_seconds).is_some());
-        if counted && both().any(delayed) {
+        let counted = |run: &Run| run.group.and_then(|group: GroupUse| group.worked_seconds).is_some();
+        let busy =
+            plain.runs.iter().any(|run| delayed(run, OTHERS.0)) || runs.runs.iter().any(|run| delayed(run, OTHERS.1));
+        if busy && plain.runs.iter().chain(&runs.runs).all(counted) {
             Clock::Work
         } else {
             Clock::Time

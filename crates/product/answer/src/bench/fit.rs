@@ -192,8 +192,10 @@ impl Fitting<'_, '_> {
                 break;
             }
             let ended = self.course.runs().like(kind).is_some_and(|runs| runs.failed.is_none() && !runs.more);
-            // A slow run may have been delayed by other programs.
-            let open = |evidence: Evidence| evidence.near || !evidence.within && evidence.times < DELAYED;
+            // A slow run may have been delayed: a short one by anything, a longer one by other programs.
+            let may = |evidence: &Evidence| self.plain_seconds() < SHORT || evidence.clock == Clock::Work;
+            let open =
+                |evidence: Evidence| evidence.near || !evidence.within && evidence.times < DELAYED && may(&evidence);
             if !ended || !self.evidence(kind).is_some_and(open) || self.plain_seconds() >= 2.0 * SHORT {
                 break;
             }
