@@ -267,8 +267,8 @@ impl Fitting<'_, '_> {
                 self.alone_again()?;
             }
             match self.evidence(&kind) {
-                // No time was left.
-                None => break,
+                // No time was left: larger sizes that were run before count.
+                None => return Ok(self.known(way, ram).or(perhaps)),
                 Some(evidence) if evidence.judgement == Judgement::Yes => return Ok(Some(ram)),
                 Some(evidence) if evidence.within => perhaps = perhaps.or(Some(ram)),
                 Some(_) => {}
@@ -281,6 +281,17 @@ impl Fitting<'_, '_> {
             ram = round_limit((ram as f64 * larger) as u64);
         }
         Ok(perhaps)
+    }
+
+    /// The least size beyond this one that was run, and is fast enough beyond doubt.
+    fn known(&self, way: &Way, ram: u64) -> Option<u64> {
+        let sizes =
+            self.course.runs().kinds().into_iter().filter_map(|(_, runs)| runs.ram_bytes).filter(|size| *size > ram);
+        let known = sizes.filter(|size| {
+            let evidence = self.evidence(&self.cold(way, *size));
+            evidence.is_some_and(|evidence| evidence.judgement == Judgement::Yes)
+        });
+        known.min()
     }
 
     /// The least size by another way that is fast enough, of some below `top`.
