@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What some sixty programs of Debian need, and how true coldframe's answers about them are. `make catalogue`, as root.
 
-    python3 scripts/catalogue.py target/release/coldframe [--only NAME,NAME] [--stages answer,truth,pairs] [--minutes 110]
+    python3 scripts/catalogue.py target/release/coldframe [--only NAME,NAME] [--stages answer,truth,again,pairs] [--minutes 110]
     python3 scripts/catalogue.py --page          makes the page from the data that is there
 
-The programs are those of scripts/catalogue.toml. Three stages, each for all programs before the next begins:
+The programs are those of scripts/catalogue.toml. Four stages, each for all programs before the next begins:
 
     answer  `coldframe -- PROGRAM`: peak and its parts, limits without swap, with zram, with a disk, by our pager
     truth   scripts/limit.py beside it; `check` at 0.9 and 1.2 of the limit found from outside, beside three runs there;
             three runs in the limit that coldframe gives to paste
+    again   scripts/limit.py once more: how far the search from outside is from itself
     pairs   our pager beside the kernel's swap on zram and on a file, at 75 and 50 % of the limit, in turns
 
 Each result is written into target/catalogue at once: after an interruption the rows that are there are kept. A row belongs
@@ -37,7 +38,6 @@ import truth
 
 SCHEMA_VERSION = 1
 ROWS = os.path.join(samples.TREE, "target/catalogue/rows.json")
-STAGES = ("answer", "truth", "pairs")
 CHECKED = (0.9, 1.2)
 SHARES = (75, 50)
 PAIRS = 2
@@ -171,6 +171,18 @@ def outside(bench: truth.Bench, row: Row) -> Row:
     }
 
 
+def again(bench: truth.Bench, row: Row) -> Row:
+    """The search from outside once more."""
+    if not (first := catalogue_page.part(row, "truth")):
+        raise limit.Failure("there is no first search from outside")
+    bench.program.run()
+    found = limit.measure(bench.program, truth.SLOW)
+    return {
+        "plain_seconds": found.plain_seconds, "fast_bytes": found.fast_bytes, "lives_bytes": found.lives_bytes,
+        "took_seconds": found.took_seconds, "distance": measure.ratio(found.fast_bytes, first["fast_bytes"]),
+    }  # fmt: skip
+
+
 def way(contender: Row, plain: float) -> Row:
     each = contender["runs"]
     return {
@@ -243,7 +255,8 @@ class Catalogue:
         row.setdefault("version", samples.version(sample, self.folder))
         bench = truth.Bench(self.asked.coldframe, self.folder, sample.words)
         steps: dict[str, Callable[[], Row]] = {
-            "answer": lambda: answer(bench), "truth": lambda: outside(bench, row), "pairs": lambda: pairs(bench, row),
+            "answer": lambda: answer(bench), "truth": lambda: outside(bench, row),
+            "again": lambda: again(bench, row), "pairs": lambda: pairs(bench, row),
         }  # fmt: skip
         loads, began = [measure.load()], time.monotonic()
         try:
@@ -286,7 +299,7 @@ def prepare(folder: str, asked: argparse.Namespace) -> None:
 
 
 def stages(text: str) -> list[str]:
-    return measure.choose(text, STAGES)
+    return measure.choose(text, catalogue_page.STAGES)
 
 
 def main() -> None:
@@ -294,7 +307,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=lines[0])
     parser.add_argument("coldframe", nargs="?")
     parser.add_argument("--only", help="names of programs, separated by commas")
-    parser.add_argument("--stages", type=stages, default=list(STAGES), help="answer, truth, pairs")
+    parser.add_argument("--stages", type=stages, default=list(catalogue_page.STAGES), help="answer, truth, again, pairs")
     parser.add_argument("--minutes", type=float, default=110, help="no stage of a program begins after that")
     parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
     parser.add_argument("--again", action="store_true", help="measure anew what is there")

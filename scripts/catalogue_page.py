@@ -28,6 +28,7 @@ OF_FAST = (0.95, 1.15)
 LOST = 1.3
 TEN = 10
 WAYS = ("zram", "disk", "pager")
+STAGES = ("answer", "truth", "again", "pairs")
 Row = dict[str, Any]
 
 
@@ -82,7 +83,7 @@ QUIET_LOAD = 2.5
 
 def noisy(row: Row, processors: int) -> bool:
     """Whether more processes than processors ran meanwhile: times are less sure than sizes."""
-    return any((row.get(stage) or {}).get("load", 0) > processors for stage in ("answer", "truth", "pairs"))
+    return any((row.get(stage) or {}).get("load", 0) > processors for stage in STAGES)
 
 
 def searched(row: Row) -> bool:
@@ -144,7 +145,7 @@ COLUMNS = [
     Column("seed", "int", "the seed of its input", lambda row: row["seed"]),
     Column("coldframe", "string", "the version of coldframe", lambda row: row["coldframe"]),
     Column("skipped", "string", "why it was not run", lambda row: row.get("skipped")),
-    Column("failed", "string", "why a stage has no result", lambda row: next((row[one]["error"] for one in ("answer", "truth", "pairs") if "error" in row.get(one, {})), None)),
+    Column("failed", "string", "why a stage has no result", lambda row: next((row[one]["error"] for one in STAGES if "error" in row.get(one, {})), None)),
     Column("date", "string", "when the answer was measured", stage_value("answer", "date")),
     Column("load", "double", "processes that ran or waited meanwhile: beyond the number of processors, times are noisy", stage_value("answer", "load")),
     Column("plain_seconds", "double", "its run time without a limit", stage_value("answer", "plain_seconds")),
@@ -167,6 +168,7 @@ COLUMNS = [
     Column("outside_fast_bytes", "int", "the least limit with which it is at most 10 % slower, by scripts/limit.py", stage_value("truth", "fast_bytes")),
     Column("outside_lives_bytes", "int", "the least limit with which it lives, by scripts/limit.py", stage_value("truth", "lives_bytes")),
     Column("distance", "double", "limit_bytes over outside_fast_bytes", stage_value("truth", "distance")),
+    Column("again_distance", "double", "outside_fast_bytes of a second search over that of the first", stage_value("again", "distance")),
     Column("paste_died", "int", "of three runs in the limit to paste, those that did not end as without one", stage_value("truth", "paste_died")),
     *(
         Column(f"check_{name}_{key}", "string", words, check_value(at, key))
@@ -211,6 +213,8 @@ class Totals:
     answered: int
     skipped: int
     limits: tuple[int, int]
+    # The search from outside beside itself.
+    again: tuple[int, int]
     pastes: tuple[int, int]
     verdicts: tuple[int, int]
     of_peak: float | None
@@ -226,8 +230,9 @@ class Totals:
             at += " from other work, so all figures are to be measured again on a quiet machine"
         said = [f"{self.answered} of {self.programs} programs are measured{at}"]
         if self.limits[1]:
+            itself = f"; that search agrees so with itself for {of(self.again)}" if self.again[1] else ""
             said.append(
-                f"{of(self.limits)} limits are within {OF_FAST[0]} to {OF_FAST[1]} of what was found from outside, "
+                f"{of(self.limits)} limits are within {OF_FAST[0]} to {OF_FAST[1]} of what a search from outside finds{itself}; "
                 f"{of(self.pastes)} pasted limits kill nothing, {of(self.verdicts)} verdicts of `check` are what happens"
             )
         return said
@@ -235,9 +240,10 @@ class Totals:
 
 def totals(rows: Sequence[Row]) -> Totals:
     distances = [part(row, "truth")["distance"] for row in rows if part(row, "truth")]
+    again = [part(row, "again")["distance"] for row in rows if part(row, "again")]
     pastes = [part(row, "truth")["paste_died"] for row in rows if part(row, "truth").get("paste_died") is not None]
     said = [pair for row in rows for pair in verdicts(row)]
-    loads = [row[stage]["load"] for row in rows for stage in ("answer", "truth", "pairs") if "load" in row.get(stage, {})]
+    loads = [row[stage]["load"] for row in rows for stage in STAGES if "load" in row.get(stage, {})]
     paged = {}
     for share in (75, 50):
         for rival in ("zram", "disk"):
@@ -248,6 +254,7 @@ def totals(rows: Sequence[Row]) -> Totals:
         answered=sum(bool(part(row, "answer")) for row in rows),
         skipped=sum("skipped" in row for row in rows),
         limits=(sum(measure.within(one, *OF_FAST) for one in distances), len(distances)),
+        again=(sum(measure.within(one, *OF_FAST) for one in again), len(again)),
         pastes=(sum(died == 0 for died in pastes), len(pastes)),
         verdicts=(sum(says == happens for says, happens in said), len(said)),
         of_peak=measure.median(of_peak(row) for row in rows),
@@ -263,6 +270,8 @@ def brief(row: Row, stage: str) -> str:
         return f"{row['name']:13} {found['error'][:60]}"
     if stage == "answer":
         return f"{row['name']:13} {found['plain_seconds']:5.2f} s, peak {mib(found['peak_bytes'])} MiB, limit {mib(found['limit_bytes'])} MiB"
+    if stage == "again":
+        return f"{row['name']:13} outside / outside {measure.show(found['distance'])}"
     if stage == "truth":
         checks = " ".join(f"{one['verdict']}{'' if one['outside'] in (one['verdict'], 'noise') else '!'}" for one in found["checks"])
         return f"{row['name']:13} limit / outside {measure.show(found['distance'])}, check {checks}, {found['paste_died']} died"
@@ -314,9 +323,11 @@ def table_of_truth(rows: Sequence[Row]) -> str:
             for one in found["checks"]
         ]
         died = "-" if found["paste_died"] is None else f"{found['paste_died']} of 3{'!' if found['paste_died'] else ''}"
-        lines.append([row["name"], mib(said["limit_bytes"]), mib(found["fast_bytes"]), measure.show(found["distance"]) + mark,
+        second = part(row, "again").get("distance")
+        itself = measure.show(second) + ("" if second is None or measure.within(second, *OF_FAST) else "!")
+        lines.append([row["name"], mib(said["limit_bytes"]), mib(found["fast_bytes"]), measure.show(found["distance"]) + mark, itself,
                       mib(said["lives_bytes"]), mib(found["lives_bytes"]), died, *shown, f"{found['took_seconds']:.0f}"])  # fmt: skip
-    return markdown_table(["program", "limit", "fast", "distance", "lives", "lives outside", "pasted died", "check at 0.9", "at 1.2", "s"], lines)
+    return markdown_table(["program", "limit", "fast", "distance", "again", "lives", "lives outside", "pasted died", "check at 0.9", "at 1.2", "s"], lines)
 
 
 def cause(row: Row, processors: int) -> str:
@@ -325,6 +336,9 @@ def cause(row: Row, processors: int) -> str:
     if said["limit_bytes"] is None:
         return f"no limit is recommended: {said['cannot_tell']}"
     words = []
+    second = part(row, "again")
+    if second and not measure.within(second["distance"], *OF_FAST):
+        words.append(f"the search from outside found {measure.mib(found['fast_bytes'])}, and {measure.mib(second['fast_bytes'])} MiB when it was made again")
     if not searched(row):
         words.append("the answer had no time left to run all smaller sizes")
     if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
@@ -410,7 +424,8 @@ def page(data: Row) -> str:
             text += f"Of {len(late)} more no time was left to run all smaller sizes, so that less than their limit may do: {', '.join(late)}.\n\n"
     text += "## Truth\n\n" + (
         "Beside it, `scripts/limit.py` finds the limit from outside: *fast* is the least with which the program is at most 10 % slower, by\n"
-        "a search of its own; *distance* is the recommended limit over that, `!` is beyond 0.95 to 1.15. `check --max-slowdown 10%` was\n"
+        "a search of its own; *distance* is the recommended limit over that, `!` is beyond 0.95 to 1.15. *Again* is the same\n"
+        "search once more, over the first. `check --max-slowdown 10%` was\n"
         "asked about 0.9 and 1.2 times *fast*; `!`: three runs in such a limit say otherwise, *noise*: these three disagree. *Pasted died*:\n"
         "of three runs in the limit of the lines to paste.\n\n"
     )
@@ -434,11 +449,11 @@ def page(data: Row) -> str:
         text += "".join(f"- {line}.\n" for line in lost) + "\n"
     else:
         text += "Not run yet.\n\n"
-    waiting = {stage: [row["name"] for row in rows if stage not in row and "skipped" not in row] for stage in ("answer", "truth", "pairs")}
-    failed = [(row["name"], stage, row[stage]["error"]) for row in rows for stage in ("answer", "truth", "pairs") if "error" in row.get(stage, {})]
+    waiting = {stage: [row["name"] for row in rows if stage not in row and "skipped" not in row] for stage in STAGES}
+    failed = [(row["name"], stage, row[stage]["error"]) for row in rows for stage in STAGES if "error" in row.get(stage, {})]
     skipped = [(row["name"], row["skipped"]) for row in rows if "skipped" in row]
     text += "## Not in it\n\n"
-    words = {"answer": "an answer", "truth": "runs from outside", "pairs": "our pager beside the kernel's swap"}
+    words = {"answer": "an answer", "truth": "runs from outside", "again": "runs from outside once more", "pairs": "our pager beside the kernel's swap"}
     text += "".join(f"- Not run yet, {words[stage]}: {', '.join(names)}.\n" for stage, names in waiting.items() if names)
     text += "".join(f"- {name}, {words[stage]}: {why}\n" for name, stage, why in failed)
     text += "".join(f"- {name}: skipped: {why}\n" for name, why in skipped)

@@ -137,13 +137,13 @@ def inputs(folder: str, seed: int = USUAL) -> None:
     def count(name: str, usual: int) -> range:
         return range(round(usual * scale(seed, name)))
 
-    texts = {"big.c": source(chance, len(count("big.c", 350)))} | {f"part{i}.c": source(chance, 60) for i in range(6)}
+    texts = {"big.c": source(chance, len(count("big.c", 150)))} | {f"part{i}.c": source(chance, 40) for i in range(6)}
     texts["numbers.txt"] = "".join(f"{chance.getrandbits(60):019d} {i}\n" for i in count("numbers.txt", 1_000_000))
-    pairs = count("pairs.txt", 1_000_000)
+    pairs = count("pairs.txt", 600_000)
     texts["pairs.txt"] = "".join(f"{int(300000 * chance.random() ** 2)} {chance.getrandbits(30)}\n" for _ in pairs)
     rows = count("data.json", 150_000)
     texts["data.json"] = json.dumps([{"id": i, "group": chance.randrange(20000), "value": i % 999} for i in rows])
-    blocks = count("data.bin", 15_000)
+    blocks = count("data.bin", 10_000)
     texts["data.bin"] = "".join(f"{chance.getrandbits(400):x}" * chance.randint(1, 5) for _ in blocks)
     for name, text in texts.items():
         with open(f"{folder}/{name}", "w") as file:

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Paper {
     /// The name of its system.
     pub name: &'static str,
-    /// All rows, from the folder with the shipped traces; the callback gets the name of what is simulated.
+    /// The rows that are wanted, and others beside them, from the folder with the shipped traces; the callback gets the
+    /// name of what is simulated.
     pub rows: Rows,
     /// The curves that the paper draws, from the same folder.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ExperimentError>,
@@ -24,7 +25,26 @@ pub struct Paper {
     pub snapshot: &'static str,
 }
 
-pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError>;
+pub type Rows = fn(&Path, Wanted, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError>;
+
+/// Which rows of a paper are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// Every row.
+    All,
+    /// Those that answer these headlines.
+    Headlines(&'static [Claim]),
+}
+
+impl Wanted {
+    /// Whether a row is wanted whose name is like this.
+    pub fn has(self, like: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::Headlines(claims) => claims.iter().any(|claim| like(claim.2)),
+        }
+    }
+}
 
 /// A headline for a stranger, in at most 54 characters; then item and row that answer it.
 pub type Claim = (&'static str, &'static str, &'static str);

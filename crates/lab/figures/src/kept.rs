@@ -25,26 +25,27 @@ impl Kept {
         Kept { folder: stored::folder(), program: "/proc/self/exe".into() }
     }
 
-    /// All rows of one paper, or of all, as [`papers::rows`] has them.
+    /// The rows of one paper, or of all, as [`papers::rows`] has them.
     pub fn rows(
         &self,
         paper: &str,
+        short: bool,
         traces: &Path,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Vec<Row>, ExperimentError> {
         let names: Vec<&str> = papers::ALL.iter().map(|known| known.name).filter(|name| *name == paper).collect();
         let names = if paper == "all" { papers::ALL.iter().map(|known| known.name).collect() } else { names };
         let (Some(folder), false) = (&self.folder, names.is_empty()) else {
-            return papers::rows(paper, traces, progress);
+            return papers::rows(paper, short, traces, progress);
         };
         let key = key(&self.program, traces)?;
         let mut rows = Vec::new();
         for name in names {
-            let file = folder.join(format!("papers-{name}.json"));
+            let file = folder.join(format!("papers-{name}{}.json", if short { "-short" } else { "" }));
             match std::fs::read_to_string(&file).ok().and_then(|text| parsed(text, &key)) {
                 Some(kept) => rows.extend(kept),
                 None => {
-                    let new = papers::rows(name, traces, progress)?;
+                    let new = papers::rows(name, short, traces, progress)?;
                     // The text is read again, so that a second run has the same digits.
                     let text = serde_json::to_string(&(&key, &new)).unwrap_or_default();
                     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &text));
@@ -96,13 +97,13 @@ mod tests {
             std::fs::write(cache.join(format!("papers-{}.json", paper.name)), &text).unwrap();
         }
         let kept = Kept { folder: Some(cache), program: program.clone() };
-        let computes = |kept: &Kept| kept.rows("swl", &traces, &mut |_| {}).map(|rows| rows.len());
+        let computes = |kept: &Kept| kept.rows("swl", false, &traces, &mut |_| {}).map(|rows| rows.len());
         assert_eq!(computes(&kept).unwrap(), 1, "nothing is computed: there are no traces");
         std::fs::write(traces.join("a.parquet"), "").unwrap();
         assert!(computes(&kept).is_err(), "another set of traces");
         std::fs::remove_file(traces.join("a.parquet")).unwrap();
         std::fs::write(&program, "two").unwrap();
         assert!(computes(&kept).is_err(), "another program");
-        assert!(kept.rows("no paper", &traces, &mut |_| {}).is_err());
+        assert!(kept.rows("no paper", false, &traces, &mut |_| {}).is_err());
     }
 }

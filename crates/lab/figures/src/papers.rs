@@ -5,7 +5,7 @@ use std::path::Path;
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
 
-use crate::figure::{near, number, Claim, Origin, Paper, Row};
+use crate::figure::{near, number, Claim, Origin, Paper, Row, Wanted};
 
 /// The papers, in the order of their systems.
 pub const ALL: &[Paper] =
@@ -17,11 +17,19 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
     Ok(plots?.concat())
 }
 
-/// All rows of one paper, or of all. `traces` is the folder with the shipped traces.
-pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+/// The rows of one paper, or of all: every row, or the `short` form, the headlines. `traces` is the folder with the
+/// shipped traces.
+pub fn rows(
+    paper: &str,
+    short: bool,
+    traces: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for paper in of(paper)? {
-        rows.extend(with_claims(paper, (paper.rows)(traces, progress)?));
+        let wanted = if short { Wanted::Headlines(paper.claims) } else { Wanted::All };
+        let all = with_claims(paper, (paper.rows)(traces, wanted, progress)?);
+        rows.extend(all.filter(|row| !short || row.claim.is_some()));
     }
     Ok(rows)
 }

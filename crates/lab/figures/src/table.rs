@@ -87,7 +87,7 @@ fn headline_page(rows: &[Row]) -> String {
     }
     let lines = reasons.iter().map(|(why, claims)| format!("{}: {why}.\n", claims.join("; ")));
     let lines = lines.chain(fitted(rows).into_iter().map(|line| format!("{line}.\n")));
-    out + &lines.collect::<String>() + &format!("{}; --all shows them and why.\n", tally(rows))
+    out + &lines.collect::<String>() + &format!("{}; --all has the other rows, and why.\n", tally(rows))
 }
 
 /// The table and the notes for a page of Markdown.

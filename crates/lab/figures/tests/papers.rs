@@ -14,11 +14,15 @@ fn root() -> PathBuf {
 /// One line per figure of a paper, and the paper's line in the book.
 fn figures_are_as_they_were_read_last(paper: &Paper) {
     let name = paper.name;
-    let rows = rows(name, &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
+    let traces = root().join("data/traces");
+    let computed = |short| rows(name, short, &traces, &mut |_| {}).expect("the shipped traces");
+    let rows = computed(false);
     let marked = rows.iter().filter(|row| row.claim.is_some()).count();
     assert_eq!(marked, paper.claims.len(), "a headline of {name} names no row");
     let silent = rows.iter().find(|row| row.note.is_empty()).map(|row| &row.row);
     assert_eq!(silent, None, "a row does not say how it was found");
+    let headlines: Vec<Row> = rows.iter().filter(|row| row.claim.is_some()).cloned().collect();
+    assert_eq!(computed(true), headlines, "the short form has other rows");
     book_has(&line(paper, &rows));
     insta::assert_snapshot!(name, rows.iter().map(Row::snapshot_line).collect::<Vec<_>>().join("\n"));
 }
@@ -47,7 +51,7 @@ fn the_figures_of_every_paper_are_as_they_were_read_last() {
 /// `--strict` is about predictions: what was fitted or put in is no news.
 #[test]
 fn a_prediction_that_is_not_where_it_stood_is_named() {
-    let mut rows = rows("ddb", &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
+    let mut rows = rows("ddb", false, &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
     assert_eq!(changed_predictions(&rows), Vec::<String>::new());
     rows.iter_mut().for_each(|row| row.our_value += 0.1);
     let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted).count();

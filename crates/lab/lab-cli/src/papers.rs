@@ -78,7 +78,9 @@ impl Verb<Failure> for Args {
             None => shipped_traces()?,
         };
         let mut line = Line::new(quiet);
-        let rows = Kept::here().rows(&self.paper, &traces, &mut |file| line.show(0, None, file))?;
+        // Markdown, JSON and --strict are about all rows.
+        let short = !self.all && !self.strict && self.format == "table";
+        let rows = Kept::here().rows(&self.paper, short, &traces, &mut |file| line.show(0, None, file))?;
         drop(line);
         let drawn = self.output.is_some() || self.all && self.format == "table";
         let curves = if drawn { plots(&self.paper, &traces)? } else { Vec::new() };

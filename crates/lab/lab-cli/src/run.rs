@@ -170,8 +170,9 @@ impl Args {
     }
 
     fn move_pages(&self, order: &Order, node: u32, sheet: Option<&Sheet>, quiet: bool) -> Result<ExitCode, Failure> {
-        let break_even = |sheet: &Sheet| sheet.bus_memory().map(|memory| swap_energy::break_even(&memory));
-        let break_even = sheet.map_or(Ok(BREAK_EVEN), break_even).map_err(ExperimentError::from)?;
+        let sheet = sheet.map_or_else(|| coldframe_sheet::sheet::find(TABLE_II), |sheet| Ok(sheet.clone()));
+        let memory = sheet.and_then(|sheet| sheet.bus_memory()).map_err(ExperimentError::from)?;
+        let break_even = swap_energy::break_even(&memory);
         let run = rented(order, node, break_even, &Terminal::new(quiet))?;
         if let Some(path) = &self.stats {
             output::file(path, &output::json(&run))?;
@@ -185,8 +186,8 @@ impl Args {
     }
 }
 
-/// Uses of a page that pay for its move: those of DR.Swap's table II, as for its copies.
-const BREAK_EVEN: f64 = 99.0;
+/// The memory of DR.Swap's table II: what a move pays is by its sheet if no `--device` is given.
+const TABLE_II: &str = "LPDDR2-PCM";
 /// A folder also for programs that change theirs.
 fn slow_place(place: String) -> String {
     match place.starts_with("node:") {

@@ -77,6 +77,11 @@ impl Latency {
         (n > 0).then(|| Ps(((self.sum + n / 2) / n) as u64))
     }
 
+    /// The standard deviation, from latencies to three digits; `None` without faults.
+    pub fn deviation(&self) -> Option<Ps> {
+        (self.count() > 0).then(|| Ps((self.histogram.stdev() * 1_000.0) as u64))
+    }
+
     /// The distribution over at most [`BINS_MAX`] bins of equal width on a logarithmic axis. Bins without a fault are
     /// left out.
     pub fn bins(&self) -> Vec<Bin> {
@@ -126,6 +131,15 @@ mod tests {
             // A 64th of an octave, rounded to picoseconds.
             assert!((bin.to.0 as f64 / bin.from.0 as f64 - 2f64.powf(1.0 / 64.0)).abs() < 1e-4);
         }
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_the_latencies() {
+        let mut latency = Latency::new();
+        assert_eq!(latency.deviation(), None);
+        [2, 4, 4, 4, 5, 5, 7, 9].into_iter().for_each(|us| latency.record(Ps(us * 1_000_000)));
+        let deviation = latency.deviation().unwrap().0 as f64;
+        assert!((deviation / 2e6 - 1.0).abs() < 1e-3, "{deviation}");
     }
 
     #[test]

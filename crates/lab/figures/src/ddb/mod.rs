@@ -10,7 +10,7 @@ use coldframe_sheet::paging::{e_paging, energies, t_paging, t_total, times, Acce
 use coldframe_sheet::sheet;
 use coldframe_show::plot::Plot;
 
-use crate::figure::{Claim, Origin, Paper, Row};
+use crate::figure::{Claim, Origin, Paper, Row, Wanted};
 use crate::golden::Golden;
 
 mod experiments;
@@ -40,19 +40,23 @@ fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+fn rows(traces: &Path, wanted: Wanted, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     table5_rows(&golden, &mut rows)?;
     let (mut programs, mut printed_sets) = (Vec::new(), Vec::new());
     for (name, file) in PROGRAMS {
         progress(file);
-        let printed = golden.number(&format!("working_set_KB.{name}")) as u64;
         programs.push(Program::measure(name, &traces.join(file), None)?);
-        printed_sets.push(Program::measure(name, &traces.join(file), Some(printed))?);
+        if wanted == Wanted::All {
+            let printed = golden.number(&format!("working_set_KB.{name}")) as u64;
+            printed_sets.push(Program::measure(name, &traces.join(file), Some(printed))?);
+        }
     }
-    printed::table5_on_ours(&golden, &programs[0], &mut rows)?;
-    printed::figure_5(&golden, &programs[0], &mut rows)?;
+    if wanted == Wanted::All {
+        printed::table5_on_ours(&golden, &programs[0], &mut rows)?;
+        printed::figure_5(&golden, &programs[0], &mut rows)?;
+    }
     programs.iter().for_each(|program| printed::working_set(&golden, program, &mut rows));
     printed::table7(&golden, [&programs[..], &printed_sets[..]], &mut rows);
     Ok(rows)

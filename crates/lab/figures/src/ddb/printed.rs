@@ -111,7 +111,7 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
 type Value<'a> = &'a dyn Fn(&Program, u64) -> f64;
 
 /// Averages over the programs and the steps of a range: from the first instruction on, and in a warm window with table
-/// 5's idle time.
+/// 5's idle time. Without programs there are no rows of them.
 pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<Row>) {
     let idle = table5(g, "t_idle", 0) / ACCESSES as f64;
     let (cold_time, cold_energy): (Value, Value) = (&|p, t| p.at(t).time(), &|p, t| p.at(t).energy());
@@ -127,6 +127,9 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
             ("t_total, warm, table 6's sets", "time", warm_time, WARM_SETS, printed_sets),
             ("e_paging, warm, table 6's sets", "energy", warm_energy, WARM_SETS, printed_sets),
         ] {
+            if programs.is_empty() {
+                continue;
+            }
             let paper = g.number(&format!("table7_percent.{range}.{printed}"));
             let values = programs.iter().flat_map(|p| (least..=most).map(move |t| of(p, t)));
             let mean = values.sum::<f64>() / (programs.len() as u64 * (most - least + 1)) as f64;

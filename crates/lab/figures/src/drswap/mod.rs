@@ -18,7 +18,7 @@ use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_sheet::swap_energy::SwapCounts;
 use coldframe_store::{Block, Provenance};
 
-use crate::figure::{Claim, Origin, Paper, Row};
+use crate::figure::{Claim, Origin, Paper, Row, Wanted};
 use crate::golden::{numbers, Golden};
 use crate::workload::{self, generate, Parameters};
 
@@ -80,7 +80,7 @@ fn apps(g: &Golden, category: &str) -> Vec<[[f64; 3]; 3]> {
     apps.iter().map(|app| std::array::from_fn(|size| numbers(&app["ms"][size]))).collect()
 }
 
-fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+fn rows(_: &Path, _: Wanted, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let (golden, p) = (golden(), workload::shipped());
     let mut rows = energy_rows(&golden)?;
     let grid = Grid::new(&p, progress)?;

@@ -190,14 +190,14 @@ pub(super) fn workers(traces: &Path, file: &str, lists: &[List]) -> Result<Vec<V
 }
 
 /// Table 2: a game that takes all the processor it gets, beside a load that goes through 110 % of RAM. The mean time
-/// that the game is ready and does not run, in milliseconds, and the part of the time until its end that it ran, by
-/// kernel.
-pub(super) fn game(traces: &Path, list: List) -> Result<Vec<[f64; 2]>, ExperimentError> {
+/// that the game is ready and does not run, and the standard deviation of these times, in milliseconds, and the part of
+/// the time until its end that it ran, by kernel.
+pub(super) fn game(traces: &Path, list: List) -> Result<Vec<[f64; 3]>, ExperimentError> {
     let both = [(traces.join("game.parquet"), Some(GAMES)), (traces.join("memload.parquet"), None)];
     let kernels = PREFETCH.map(|prefetch| settings(RAM.into(), "cfs", prefetch, list));
     let waited = |result: &TasksResult| {
-        let (game, ms) = (&result.tasks[0], |time: Ps| time.0 as f64 / 1e9);
-        [ms(game.wait.mean().unwrap_or_default()), tasks::share(game, result.time)]
+        let (game, ms) = (&result.tasks[0], |time: Option<Ps>| time.unwrap_or_default().0 as f64 / 1e9);
+        [ms(game.wait.mean()), ms(game.wait.deviation()), tasks::share(game, result.time)]
     };
     Ok(tasks::run_together(&both, &kernels)?.iter().map(waited).collect())
 }

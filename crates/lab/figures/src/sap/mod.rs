@@ -8,7 +8,7 @@ use std::path::Path;
 use coldframe_experiment::ExperimentError;
 use rayon::prelude::*;
 
-use crate::figure::{Claim, Origin, Paper, Row};
+use crate::figure::{Claim, Origin, Paper, Row, Wanted};
 use crate::golden::Golden;
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ const IDLE_NOTE: &str = "five recorded workers that do nothing but touch pages: 
 const TABLE2_NOTE: &str = "game.parquet, twelve times, beside memload.parquet, which goes through \
                            35 MB in 32 MB; the time from ready to running. The game's pages are in use and stay, so \
                            that there is nothing to prefetch; the paper's latency is that of a swap token, kswapd and \
-                           page-out, which are not modelled. The spread (90.1 ms) has no row: no squares are kept";
+                           page-out, which are not modelled";
 
 const HARM_NOTE: &str = "\"will not hurt\" (section 6): no more major faults of all tasks than without prefetching; \
                          the sum over five sizes of RAM";
@@ -112,27 +112,35 @@ fn change(from: u64, to: u64) -> f64 {
 
 /// Table 1 and the text's claims about less RAM, on both machines; table 1 and "do no harm" on recorded programs.
 /// Figures 6 and 7 are pictures without numbers.
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+fn rows(traces: &Path, wanted: Wanted, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     progress("stress");
     let (g, mut rows) = (golden(), Vec::new());
-    stress_rows(&g, &TURNS, (FITTED, TURNS_NOTE), &mut rows)?;
-    stress_rows(&g, &CFS, (CARRIED, CFS_NOTE), &mut rows)?;
-    for reading in &READINGS {
-        stress_rows(&g, reading, (Origin::Reading, READING_NOTE), &mut rows)?;
+    let readings = READINGS.iter().map(|reading| (reading, (Origin::Reading, READING_NOTE)));
+    let stressed = [(&TURNS, (FITTED, TURNS_NOTE)), (&CFS, (CARRIED, CFS_NOTE))].into_iter().chain(readings);
+    for (reading, why) in stressed.chain([(&FITTED_TOUCH, (FITTED_TOUCHES, SENSITIVE_NOTE))]) {
+        if wanted.has(|row| is_of(row, reading.name)) {
+            stress_rows(&g, reading, why, &mut rows)?;
+        }
     }
-    stress_rows(&g, &FITTED_TOUCH, (FITTED_TOUCHES, SENSITIVE_NOTE), &mut rows)?;
     progress("recorded workers");
-    worker_rows(&g, traces, &mut rows)?;
+    worker_rows(&g, traces, wanted, &mut rows)?;
     progress("a game");
     table2_rows(&g, traces, &mut rows)?;
     progress("recorded programs");
-    let faults = recorded(traces, 25.0, "cfs", OURS)?;
-    table1_rows(&g, "six small programs, CFS", &faults, (Origin::Predicted, CHANCE_NOTE), &mut rows);
+    let name = "six small programs, CFS";
+    if wanted.has(|row| is_of(row, name)) {
+        let faults = recorded(traces, 25.0, "cfs", OURS)?;
+        table1_rows(&g, name, &faults, (Origin::Predicted, CHANCE_NOTE), &mut rows);
+    }
     for (list, name) in [(OURS, ""), ((OURS.0, false), ", no guard")] {
         for scheduler in ["cfs", "eevdf"] {
+            let of = format!("six small programs, 15 % of RAM, {scheduler}{name}");
+            if !wanted.has(|row| is_of(row, &of)) {
+                continue;
+            }
             let faults = recorded(traces, 15.0, scheduler, list)?;
             for (with, (kernel, _)) in faults[1..].iter().zip(&KERNELS[1..]) {
-                let row = format!("six small programs, 15 % of RAM, {scheduler}{name}, {kernel}: harm");
+                let row = format!("{of}, {kernel}: harm");
                 let row = Row::new("section 3.4", row, 0.0, change(faults[0].0, with.0), "%", Origin::Predicted);
                 rows.push(row.stated(-100.0..=0.0).note(HARM_NOTE));
             }
@@ -141,29 +149,41 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
     Ok(rows)
 }
 
+/// Whether a row's name begins so, and goes on with a kernel's.
+fn is_of(row: &str, name: &str) -> bool {
+    let rest = row.strip_prefix(name).and_then(|rest| rest.strip_prefix(", "));
+    rest.is_some_and(|rest| KERNELS.iter().any(|(kernel, _)| rest.starts_with(&format!("{kernel}:"))))
+}
+
 /// Table 1 on five recorded workers: by the list's rule, without the guard where a reading is the paper's.
-fn worker_rows(g: &Golden, traces: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
-    let lists = [
+fn worker_rows(g: &Golden, traces: &Path, wanted: Wanted, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
+    let all = [
         ("oldest leaves", OURS, Origin::Predicted),
         ("full list", ("full", false), Origin::Reading),
         ("majors of 8", ("majors-of-8", false), Origin::Reading),
     ];
-    let runs = workers(traces, "workers.parquet", &lists.map(|(_, list, _)| list))?;
+    let named = |list: &str| format!("five workers, {list}");
+    let lists: Vec<_> = all.into_iter().filter(|(name, ..)| wanted.has(|row| is_of(row, &named(name)))).collect();
+    let runs = workers(traces, "workers.parquet", &lists.iter().map(|(_, list, _)| *list).collect::<Vec<_>>())?;
     for ((name, _, origin), faults) in lists.into_iter().zip(runs) {
-        table1_rows(g, &format!("five workers, {name}"), &faults, (origin, WORKERS_NOTE), rows);
+        table1_rows(g, &named(name), &faults, (origin, WORKERS_NOTE), rows);
     }
-    let (name, list) = ("five workers that only touch, majors of 8", lists[2].1);
-    let faults = workers(traces, "workers-idle.parquet", &[list])?;
-    table1_rows(g, name, &faults[0], (Origin::Reading, IDLE_NOTE), rows);
+    let (name, list) = ("five workers that only touch, majors of 8", all[2].1);
+    if wanted.has(|row| is_of(row, name)) {
+        let faults = workers(traces, "workers-idle.parquet", &[list])?;
+        table1_rows(g, name, &faults[0], (Origin::Reading, IDLE_NOTE), rows);
+    }
     Ok(())
 }
 
 /// Table 2's latency and processor time of an interactive task.
 fn table2_rows(g: &Golden, traces: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let ours = game(traces, OURS)?;
-    let printed = ["average_latency_ms", "desired_cpu_percent"].map(|name| g.numbers::<3>(&format!("table2.{name}")));
+    let names = ["average_latency_ms", "latency_deviation_ms", "desired_cpu_percent"];
+    let printed = names.map(|name| g.numbers::<3>(&format!("table2.{name}")));
     for (i, (kernel, _)) in KERNELS.iter().take(ours.len()).enumerate() {
-        for (of, what, unit) in [(0, "average latency", "ms"), (1, "of desired processor time", "%")] {
+        let columns = [("average latency", "ms"), ("its deviation", "ms"), ("of desired processor time", "%")];
+        for (of, (what, unit)) in columns.into_iter().enumerate() {
             let row = format!("game, {kernel}: {what}");
             let row = Row::new("table 2", row, printed[of][i], ours[i][of], unit, Origin::Predicted).to(0.1);
             rows.push(row.note(TABLE2_NOTE));

@@ -18,7 +18,7 @@ use coldframe_experiment::ExperimentError;
 use coldframe_lane::{DeviceTimes, LaneConfig, LaneResult, PageRef};
 use coldframe_show::plot::{Plot, Series};
 
-use crate::figure::{Claim, Origin, Paper, Row};
+use crate::figure::{Claim, Origin, Paper, Row, Wanted};
 use crate::golden::Golden;
 
 #[cfg(test)]
@@ -73,14 +73,18 @@ fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+fn rows(traces: &Path, wanted: Wanted, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     latency_rows(&golden, &mut rows);
     for (name, file) in TRACES {
         progress(file);
-        trace_rows(&golden, name, &traces.join(file), &mut rows)?;
-        curve::rows(&golden, name, &mut rows);
+        if wanted.has(|row| row.starts_with(&format!("{name} |"))) {
+            trace_rows(&golden, name, &traces.join(file), &mut rows)?;
+        }
+        if wanted.has(|row| row.starts_with(&format!("{name} from"))) {
+            curve::rows(&golden, name, &mut rows);
+        }
     }
     Ok(rows)
 }

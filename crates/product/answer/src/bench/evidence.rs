@@ -8,8 +8,8 @@ use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
 use crate::run::runs::{By, Run, Runs};
 
-/// Other programs that use so many processors may have delayed a run: without a limit, and in one, where the kernel's own
-/// threads work for it. Guesses, above what this machine's own services use.
+/// Other programs that use so many processors may have delayed a run: without a limit, and in one, where the kernel's
+/// own threads work for it. Guesses, above what this machine's own services use.
 const OTHERS: (f64, f64) = (0.2, 0.5);
 /// The part of the allowed slowdown that a wait for processors may be, before the clock decides nothing.
 const WAITED: f64 = 0.25;

@@ -48,9 +48,9 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     frame
 }
 
-/// Evicts until so many frames are free, once half of them are not.
+/// Evicts until so many frames are free, once half of them are not; none, if there is none to keep.
 pub(super) fn keep_free(turn: &mut Turn<'_>, frames: usize) {
-    if turn.ram.frames.free() > frames / 2 {
+    if frames == 0 || turn.ram.frames.free() > frames / 2 {
         return;
     }
     let mut looks = LOOKS;

@@ -6,13 +6,13 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 12_640),
+    ("answer", 12_750),
     ("capi", 240),
     ("cli", 1_300),
-    ("core", 5_350),
+    ("core", 5_360),
     ("journal", 780),
     ("kernel", 2_690),
-    ("lane", 1_550),
+    ("lane", 1_560),
     ("live", 10_480),
     ("preload", 4_110),
     ("proc", 1_070),
@@ -23,7 +23,7 @@ const LIMITS: &[(&str, usize)] = &[
     ("terminal", 360),
     ("drivers", 3_340),
     ("experiment", 4_690),
-    ("figures", 3_790),
+    ("figures", 3_830),
     ("formats", 2_830),
     ("lab-cli", 1_950),
     ("plots", 1_290),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 48_330), ("lab", 20_000, 21_660)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 48_440), ("lab", 20_000, 21_720)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
