@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::common::{alone, coldframe, kill_guard, place, ready, reverted_as_named};
 use coldframe_answer::run::rights::is_ram;
 use coldframe_kernel::{Group, Place, Tree, PRIORITY_RUN};
+use coldframe_proc::Process;
 use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};
 use serde_json::Value;
 
@@ -433,6 +434,8 @@ fn swap_on_a_file_of_any_name_goes_with_its_run_and_the_line_that_names_it_works
         let mut child = started(command);
         until("swap is on", is_on);
         if killed {
+            // Until then coldframe waits for the guard, and has another one revert all.
+            until("the program runs", || Process::of(child.id()).children().len() > 1);
             kill_guard(child.id());
             child.kill().unwrap();
         }
