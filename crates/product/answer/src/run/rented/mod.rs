@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{mappings, move_pages, nodes_of, prefer_node, scan, Process, Tree, Writes, PAGE};
+use coldframe_proc::{mappings, move_pages, prefer_node, scan, Process, Tree, Writes, PAGE};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -202,12 +202,7 @@ impl Watch {
 
     fn read(&mut self) {
         let Ok(present) = scan(self.process, coldframe_proc::Place::Ram) else { return };
-        let new = self.places.now(&present);
-        // A slow node that is full has no room for them.
-        let nodes = nodes_of(self.process, &new).unwrap_or_default();
-        let elsewhere = |(page, node): (&u64, Option<u32>)| node.filter(|node| *node != self.node).map(|_| *page);
-        let in_dram: Vec<u64> = new.iter().zip(nodes).filter_map(elsewhere).collect();
-        self.places.moved(&in_dram, &vec![true; in_dram.len()], true);
+        self.places.now(&present);
         let bytes = self.places.bytes();
         self.peak = if bytes[1] >= self.peak[1] { bytes } else { self.peak };
     }

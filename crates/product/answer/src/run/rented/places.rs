@@ -64,19 +64,17 @@ impl Places {
         Places { room, pages: Vec::new(), in_dram: 0, grows: true }
     }
 
-    /// What is there now, in order of addresses. Returns those of new pages, which are taken to be in slow memory.
-    pub fn now(&mut self, present: &[Range<u64>]) -> Vec<u64> {
-        let (before, mut new) = (std::mem::take(&mut self.pages), Vec::new());
+    /// What is there now, in order of addresses. New pages are in slow memory.
+    pub fn now(&mut self, present: &[Range<u64>]) {
+        let before = std::mem::take(&mut self.pages);
         let mut old = before.iter().peekable();
         for number in present.iter().flat_map(|range| range.start / PAGE..range.end / PAGE) {
             while old.next_if(|page| page.number < number).is_some() {}
             let page = old.next_if(|page| page.number == number).copied();
-            new.extend(page.is_none().then_some(number * PAGE));
             self.pages.push(page.unwrap_or(Page { number, in_dram: false, cold: false, stayed: 0 }));
         }
         self.grows = self.pages.len() > before.len() + before.len() / GROWTH;
         self.in_dram = self.pages.iter().filter(|page| page.in_dram).count();
-        new
     }
 
     /// Pages that move up into room that is free, as evenly spread as interleaved ones.
@@ -202,11 +200,11 @@ mod tests {
     #[test]
     fn while_it_grows_a_quarter_is_in_dram_and_then_as_much_as_there_is_room_for_evenly_spread() {
         let mut places = Places::new(6);
-        assert_eq!(places.now(&[range(0..8)]).len(), 8, "all are new");
+        places.now(&[range(0..8)]);
         assert_eq!(places.fill(), at(&[0, 4]));
         places.moved(&at(&[0, 4]), &[true, true], true);
         assert!(!places.is_full());
-        assert_eq!(places.now(&[range(0..8)]), at(&[]));
+        places.now(&[range(0..8)]);
         assert_eq!(places.fill(), at(&[1, 2, 5, 6]));
         let small = filled(6, 4);
         assert_eq!((small.bytes(), small.is_full()), ([4 * PAGE, 4 * PAGE], false));
