@@ -135,11 +135,12 @@ impl Beside<'_> {
             state.all.beside_bytes = state.all.beside_bytes.max(state.follow.counted);
             state.soonest = now + (cost * RARELY / 3).max(PAUSE_MIN);
             state.smaps = if again { state.soonest } else { now + (cost * RARELY).max(PAUSE) };
-            self.stats.set_beside(state.follow.counted + state.follow.grows + state.resting.room(sums.files));
-            let short = self.stats.started() && all + self.ram / SHORT > self.ram;
+            let free = state.follow.grows + state.resting.room(sums.files);
+            let short = self.stats.started() && all + free + self.ram / SHORT > self.ram;
             if state.resting.look(&processes, sums.files, self.ram, short) {
                 state.smaps = state.resting.settled();
             }
+            self.stats.set_beside(state.follow.counted + state.follow.grows + state.resting.room(sums.files));
         }
         let last = state.last;
         if last.processes == processes.len() {

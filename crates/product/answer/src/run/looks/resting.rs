@@ -22,7 +22,7 @@ pub(super) struct Resting {
     pause: Duration,
     /// When what is in use has come back.
     settled: Instant,
-    /// The bytes of files in RAM, the last time.
+    /// The bytes of files in RAM when they left last; the largest number: nothing has left lately.
     before: u64,
     /// The kernel does not allow it.
     refused: bool,
@@ -37,17 +37,21 @@ impl Resting {
         self.settled
     }
 
-    /// What stays free for those that come back later, if so many bytes are in RAM: half of what has left.
+    /// What stays free for those that come back later, if so many bytes are in RAM: half of what has left lately.
     pub(super) fn room(&self, files: u64) -> u64 {
-        if self.before == u64::MAX {
-            return 0;
+        match self.before {
+            u64::MAX => 0,
+            before => before.saturating_sub(files) / 2,
         }
-        self.before.saturating_sub(files) / 2
     }
 
     /// Whether pages of files are to leave now: so many bytes of them are in this much RAM, which is short or not.
     fn leave(&mut self, files: u64, ram: u64, short: bool, now: Instant) -> bool {
-        if self.refused || !short || now < self.due || files < ram / LEAST {
+        if self.refused || now < self.due {
+            return false;
+        }
+        if !short || files < ram / LEAST {
+            self.before = u64::MAX;
             return false;
         }
         // What has come back is in use.
@@ -61,7 +65,9 @@ impl Resting {
         let leave = self.leave(files, ram, short, Instant::now());
         if leave {
             let allowed = processes.iter().filter(|process| push_out(**process)).count();
-            self.refused = allowed == 0;
+            if allowed == 0 {
+                (self.refused, self.before) = (true, u64::MAX);
+            }
         }
         leave
     }
@@ -99,11 +105,21 @@ mod tests {
         assert!(!at(3, 40, true) && at(4, 40, true) && !at(7, 40, true));
         assert!(at(8, 10, true) && at(9, 10, true), "a new phase with other code");
         assert_eq!([resting.room(4), resting.room(12)], [3, 0]);
+        assert!(!resting.leave(4, ram, true, began + Duration::from_secs(20)));
+        assert_eq!(resting.room(0), 0, "what has not come back since then has its room no more");
+    }
+
+    #[test]
+    fn what_may_not_leave_has_no_room() {
+        let mut resting = Resting::new(Instant::now());
+        assert!(resting.look(&[i32::MAX as u32], 100, 160, true), "there is no such process");
+        assert_eq!((resting.refused, resting.room(0)), (true, 0));
     }
 
     #[test]
     fn pages_of_files_leave_and_come_back_as_they_were() {
-        let folder = tempfile::tempdir().unwrap();
+        // A tmpfs has no disk for them.
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, vec![7u8; 1 << 20]).unwrap();
         std::fs::File::open(&path).unwrap().sync_all().unwrap();
