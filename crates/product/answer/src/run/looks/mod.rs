@@ -2,4 +2,3 @@
 
 pub(crate) mod beside;
 pub mod group;
-mod resting;
