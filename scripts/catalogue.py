@@ -167,6 +167,7 @@ def outside(bench: truth.Bench, row: Row) -> Row:
         "distance": measure.ratio(said["limit_bytes"], found.fast_bytes),
         "paste_died": sum(not found.lives(run) for run in runs[said["paste_bytes"]]) if said["paste_bytes"] else None,
         "check_seconds": check_seconds,
+        "beside_seconds": plain,
         "checks": checks,
     }
 

@@ -26,6 +26,8 @@ SEARCH = os.path.join(TREE, "docs/book/src/catalogue-search.html")
 SLOW = 1.10
 OF_FAST = (0.95, 1.15)
 LOST = 1.3
+# Times that differ by less than this part are near to each other.
+NEAR = 0.1
 TEN = 10
 WAYS = ("zram", "disk", "pager")
 STAGES = ("answer", "truth", "again", "pairs")
@@ -344,17 +346,39 @@ def cause(row: Row, processors: int) -> str:
     if any(one["of_limit"] < 1 and one["outside"] == "yes" for one in found["checks"]):
         wrong = "*fast*" if found["distance"] < 1 else "the limit"
         words.append(f"three runs at 0.9 of *fast* were fast enough, too, so that {wrong} is too large")
+    low, high = sorted((said["limit_bytes"], found["fast_bytes"]))
+    between = [one["times"] for one in said["ways"] if one["way"] == "none" and low <= one["ram_bytes"] < high and one["times"]]
+    if len(between) > 1 and max(between) < SLOW + NEAR:
+        words.append(f"between both limits the answer's runs took {min(between):.2f} to {max(between):.2f} times as long, near to the bound of {SLOW:.2f}")
+    if not measure.within(measure.ratio(said["plain_seconds"], found["plain_seconds"]), 1 - NEAR, 1 + NEAR):
+        words.append(f"without a limit it took {said['plain_seconds']:.2f} s, and {found['plain_seconds']:.2f} s when it was searched from outside")
     if found["lives_bytes"] < 0.9 * found["fast_bytes"]:
         words.append(f"it slows down by a slope, from {measure.mib(found['fast_bytes'])} to {measure.mib(found['lives_bytes'])} MiB")
     if measure.within(measure.ratio(said["lives_bytes"], found["lives_bytes"]), *OF_FAST):
         words.append("both agree where it lives, not where it is fast")
-    if abs(said["peak_bytes"] / found["peak_bytes"] - 1) > 0.1:
+    if abs(said["peak_bytes"] / found["peak_bytes"] - 1) > NEAR:
         words.append(f"its peak was {measure.mib(said['peak_bytes'])} and {measure.mib(found['peak_bytes'])} MiB")
-    if (said["plain_spread"] or 0) > 0.1:
+    if (said["plain_spread"] or 0) > NEAR:
         words.append(f"its own time varied by {100 * said['plain_spread']:.0f} %")
     if noisy(row, processors):
         words.append("other programs had the processors")
     return "; ".join(words) or "not known"
+
+
+def wrong_verdicts(row: Row) -> list[str]:
+    """The verdicts of `check` that three runs contradict, with these runs and, as far as they show it, the cause."""
+    found, lines = part(row, "truth"), []
+    for one in found.get("checks", []):
+        if one["outside"] in (one["verdict"], "noise"):
+            continue
+        plain = found.get("beside_seconds")
+        each = ", ".join(f"{seconds:.2f}" for seconds in one["seconds"])
+        words = f"{row['name']} at {one['of_limit']}: {one['verdict']}, and three runs say {one['outside']}: {each} s"
+        words += f", {plain:.2f} s without a limit beside them" if plain else ""
+        if one["of_limit"] > 1 and one["outside"] == "no":
+            words += f"; the search from outside, with {found['plain_seconds']:.2f} s without a limit, says that less is fast enough, so it contradicts itself"
+        lines.append(words)
+    return lines
 
 
 def table_of_pairs(rows: Sequence[Row]) -> str:
@@ -369,20 +393,39 @@ def table_of_pairs(rows: Sequence[Row]) -> str:
     return markdown_table(["program", "pager 75 %", "zram", "disk", "pager 50 %", "zram", "disk"], lines)
 
 
+# Why our pager may lose, the first that holds, and whether it does for a size.
+LOSSES: list[tuple[str, Callable[[Row], bool]]] = [
+    (
+        "It took more RAM than its limit, since it does not page code and files: the kernel lets them leave for the heap",
+        lambda size: size["pager"]["over_limit"] > 0,
+    ),
+    (
+        "It read over 1.3 times as many pages as zram did. The kernel knows by a bit of the processor which pages are in use; our pager "
+        "has to take a page away to see that, and code and files keep their room",
+        lambda size: size["pager"]["page_reads"] > LOST * max(size["zram"]["page_reads"], 1),
+    ),
+    (
+        "It read no more pages, but each takes longer: from a disk and by a thread of the pager, where zram unpacks it within the fault",
+        lambda size: True,
+    ),
+]
+
+
 def losses(rows: Sequence[Row]) -> list[str]:
-    """Where our pager takes much longer than zram, and how often pages came back by each, or why there is no time of it."""
-    lines = []
+    """Where our pager takes much longer than zram, or has no time where zram has one, by cause, the commonest first."""
+    found: list[list[str]] = [[] for _ in LOSSES]
     for row in rows:
         for size in part(row, "pairs").get("sizes", []):
             ours, theirs = (times(row, size["percent"], way) for way in ("pager", "zram"))
-            if not (size.get("pager") and theirs):
+            far = measure.ratio(ours, theirs)
+            if not (size.get("pager") and theirs) or (far and far <= LOST):
                 continue
-            reads = " and ".join(f"{size[way].get('page_reads', 0):,} by {words}" for way, words in (("pager", "ours"), ("zram", "zram's")))
-            if ours is None:
-                lines.append(f"{row['name']} in {size['percent']} %: {size['pager']['why'] or 'not each run was equal'}; pages came back {reads}")
-            elif (far := measure.ratio(ours, theirs)) and far > LOST:
-                lines.append(f"{row['name']} in {size['percent']} %: {far:.2f} times as long; pages came back {reads}")
-    return lines
+            at = next(i for i, (_, holds) in enumerate(LOSSES) if holds(size))
+            said = f"{far:.2f}" if far else (size["pager"]["why"] or "not equal")
+            reads = " / ".join(f"{size[way]['page_reads']:,}" for way in ("pager", "zram"))
+            found[at].append(f"{row['name']} {size['percent']} % ({said}; {reads})")
+    ordered = sorted(zip(found, LOSSES), key=lambda pair: -len(pair[0]))
+    return [f"{words} ({len(each)}): {', '.join(each)}" for each, (words, _) in ordered if each]
 
 
 def page(data: Row) -> str:
@@ -434,6 +477,9 @@ def page(data: Row) -> str:
         far = [row for row in measured if not measure.within(part(row, "truth")["distance"], *OF_FAST)]
         text += f"Beyond the bound, {len(far)} of {len(measured)}:\n\n" if far else ""
         text += "".join(f"- {row['name']}: {cause(row, processors)}.\n" for row in far) + ("\n" if far else "")
+        wrong = [line for row in measured for line in wrong_verdicts(row)]
+        text += f"Verdicts that are not what happens, {len(wrong)} of {total.verdicts[1]}:\n\n" if wrong else ""
+        text += "".join(f"- {line}.\n" for line in wrong) + ("\n" if wrong else "")
     else:
         text += "Not run yet.\n\n"
     text += "## Our pager beside the kernel's swap\n\n" + (
@@ -445,7 +491,11 @@ def page(data: Row) -> str:
         for (share, rival), (middle, count) in total.paged.items():
             text += f"- {share} %: our pager takes {measure.show(middle)} times as long as {'zram' if rival == 'zram' else 'a swap file'}, the median of {count} program{'' if count == 1 else 's'} for which both were equal.\n"
         lost = losses(rows)
-        text += f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one:\n\n" if lost else ""
+        if lost:
+            text += (
+                f"\nWhere our pager takes more than {LOST} times as long as zram, or has no time where zram has one. In brackets: our time over zram's,\n"
+                "or why there is none; the pages that came back by ours / by zram.\n\n"
+            )
         text += "".join(f"- {line}.\n" for line in lost) + "\n"
     else:
         text += "Not run yet.\n\n"

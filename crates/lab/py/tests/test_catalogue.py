@@ -49,7 +49,7 @@ def truth(distance: float, verdict: str = "yes", outside: str = "yes", died: int
     check = {"of_limit": 0.9, "limit_bytes": 54, "verdict": verdict, "outside": outside, "seconds": [1.0] * 3, "died": 0}
     return {
         "plain_seconds": 1.0, "peak_bytes": 100, "fast_bytes": 60, "lives_bytes": 58, "took_seconds": 9.0, "distance": distance, "paste_died": died,
-        "check_seconds": 3.0, "checks": [check, check | {"of_limit": 1.2}], "load": 0.5, "date": "2026-11-29T10:00Z",
+        "check_seconds": 3.0, "beside_seconds": 1.05, "checks": [check, check | {"of_limit": 1.2}], "load": 0.5, "date": "2026-11-29T10:00Z",
     }  # fmt: skip
 
 
@@ -224,9 +224,35 @@ def test_totals_count_what_is_clear_and_nothing_else() -> None:
     assert found.paged[75, "zram"] == (pytest.approx(1.25), 2)
     text = page.page(data(*rows))
     assert "Not run yet, an answer: later." in text and "fails, an answer: killed" in text and "gone: skipped: not installed" in text
-    assert "near in 75 %: 2.00 times as long; pages came back 7 by ours and 7 by zram's." in text
-    assert "noise in 50 %: killed; pages came back" in text and "far in 75 %" not in text
+    slow = "within the fault (4): near 75 % (2.00; 7 / 7), near 50 % (2.00; 7 / 7), noise 75 % (killed; 7 / 7), noise 50 % (killed; 7 / 7)."
+    assert slow in text and "far 75 %" not in text
+    assert "Verdicts that are not what happens, 2 of 6:" in text
+    assert "- far at 1.2: no, and three runs say yes: 1.00, 1.00, 1.00 s, 1.05 s without a limit beside them.\n" in text
     assert "2 of 4 limits are within" in text and "no limit is recommended: it varies" in text
+
+
+def test_a_loss_is_put_to_the_first_cause_that_its_counts_show() -> None:
+    page = script("catalogue_page")
+    over, more, far = pairs(1.0, 0.5), pairs(1.0, 0.5), pairs(1.0, 0.5, equal=1)
+    for size in over["sizes"]:
+        size["pager"] |= {"over_limit": 1, "page_reads": 900}
+    for size in more["sizes"]:
+        size["pager"]["page_reads"] = 10
+    far["sizes"][1]["zram"]["why"] = "killed"
+    found = page.losses([row("over", pairs=over), row("more", pairs=more), row("far", pairs=far)])
+    assert [line.split(" (", 1)[1] for line in found] == [
+        "2): over 75 % (2.00; 900 / 7), over 50 % (2.00; 900 / 7)", "2): more 75 % (2.00; 10 / 7), more 50 % (2.00; 10 / 7)", "1): far 75 % (killed; 7 / 7)",
+    ]  # fmt: skip
+    assert "more RAM than its limit" in found[0] and "1.3 times as many pages" in found[1]
+
+
+def test_a_verdict_that_the_search_from_outside_contradicts_is_said_to() -> None:
+    page = script("catalogue_page")
+    found = truth(1.0, "yes", "no")
+    low, high = page.wrong_verdicts(row(truth=found))
+    assert low.endswith("1.00, 1.00, 1.00 s, 1.05 s without a limit beside them")
+    assert high.endswith("with 1.00 s without a limit, says that less is fast enough, so it contradicts itself")
+    assert page.wrong_verdicts(row(truth=truth(1.0, "yes", "noise"))) == page.wrong_verdicts(row()) == []
 
 
 def test_reasons_come_from_the_counted_parts() -> None:

@@ -158,9 +158,9 @@ pub fn counted(answer: &LimitAnswer) -> String {
     let mut out = String::new();
     let parts = sizes.at_recommended.filter(|_| sizes.recommended_bytes.is_some()).unwrap_or(sizes.parts);
     if let (Some(ram), true) = (sizes.recommended_bytes, sizes.sizes_itself) {
-        let (with, without) = (human_size(parts.anonymous_bytes), human_size(sizes.parts.anonymous_bytes));
+        let (with, without) = (human_size(parts.fixed_bytes), human_size(sizes.parts.fixed_bytes));
         out += &format!(
-            "It sizes itself by its limit: with {} it had {with} of anonymous memory, without a limit {without}. ",
+            "It sizes itself by its limit: with {} it had {with} beside files, without a limit {without}. ",
             human_size(ram)
         );
     }

@@ -112,7 +112,7 @@ fn a_program_that_sizes_itself_by_its_limit_is_said_to() {
     let answer = answer(fake, vec![], &[], None);
     assert!(answer.limit.sizes_itself);
     let printed = joined(&answer);
-    assert!(printed.contains("MiB it had 21 MiB of anonymous memory, without a limit 380 MiB."), "{printed}");
+    assert!(printed.contains("MiB it had 21 MiB beside files, without a limit 380 MiB."), "{printed}");
 }
 
 #[test]

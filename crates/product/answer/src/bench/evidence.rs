@@ -14,14 +14,15 @@ const OTHERS: (f64, f64) = (0.2, 0.5);
 /// The part of the allowed slowdown that a wait for processors may be, before the clock decides nothing.
 const WAITED: f64 = 0.25;
 
-/// A program that has less than this part of its anonymous memory in a limit without swap, by so many bytes, has taken
-/// less itself.
+/// A program of whose memory less than this part, by so many bytes, cannot leave in a limit without swap has taken less
+/// itself.
 const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
 
-/// Whether a program takes less by itself in a limit.
+/// Whether a program takes less by itself in a limit: by the most that could not leave at one time. What it had at its
+/// peak says less: in a limit that moment comes while files fill it.
 pub fn takes_less(alone: &GroupUse, limited: &GroupUse) -> bool {
-    let less = alone.anonymous_bytes.saturating_sub(limited.anonymous_bytes);
-    less >= SMALLER_HEAP.1 && (limited.anonymous_bytes as f64) < SMALLER_HEAP.0 * alone.anonymous_bytes as f64
+    let less = alone.fixed_bytes.saturating_sub(limited.fixed_bytes);
+    less >= SMALLER_HEAP.1 && (limited.fixed_bytes as f64) < SMALLER_HEAP.0 * alone.fixed_bytes as f64
 }
 
 /// By what runs are compared.
