@@ -42,7 +42,7 @@ CHECKED = (0.9, 1.2)
 SHARES = (75, 50)
 PAIRS = 2
 # A run of a pair is ended after so many seconds, or times of a plain run.
-LONGEST_S, LONGEST_TIMES = 12, 8
+LONGEST_S, LONGEST_TIMES = 6, 5
 PATIENCE_S = 240.0
 Row = dict[str, Any]
 

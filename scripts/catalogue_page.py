@@ -352,6 +352,8 @@ def cause(row: Row, processors: int) -> str:
         words.append(f"between both limits the answer's runs took {min(between):.2f} to {max(between):.2f} times as long, near to the bound of {SLOW:.2f}")
     if not measure.within(measure.ratio(said["plain_seconds"], found["plain_seconds"]), 1 - NEAR, 1 + NEAR):
         words.append(f"without a limit it took {said['plain_seconds']:.2f} s, and {found['plain_seconds']:.2f} s when it was searched from outside")
+    if found.get("beside_seconds") and not measure.within(found["plain_seconds"] / found["beside_seconds"], 1 - NEAR, 1 + NEAR):
+        words.append(f"the search from outside rests on {found['plain_seconds']:.2f} s without a limit, and minutes later it took {found['beside_seconds']:.2f} s")
     if found["lives_bytes"] < 0.9 * found["fast_bytes"]:
         words.append(f"it slows down by a slope, from {measure.mib(found['fast_bytes'])} to {measure.mib(found['lives_bytes'])} MiB")
     if measure.within(measure.ratio(said["lives_bytes"], found["lives_bytes"]), *OF_FAST):

@@ -5,6 +5,8 @@
 //!   /proc/PID/smaps of each process ─ mappings outside managed memory, page tables ─► beside
 //!   --ram less beside ─► the budget of all processes (`live/src/stats/shares.rs`) ─ who has too much gives back
 //! ```
+//! If there is no room left, pages of files that nobody writes leave ([`resting`](super::resting)).
+//!
 //! A page of several processes counts once in all (Pss). A look takes 1 ms for some ten thousand pages in RAM, so it is
 //! rare, and comes early only if `statm`, which costs hardly anything, says that much has changed.
 
@@ -12,11 +14,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coldframe_live::{Options, StatsFile, PAGE};
-use coldframe_proc::{mappings, Process};
+use coldframe_proc::{mappings, Mapping, Process};
 use coldframe_recording::plan::FLOOR;
 use coldframe_recording::span::{BASE, BASE_RECORDED};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::resting::{is_unwritten, Resting, Shortage, LEAST};
 
 /// Assumed until the first look: code, stack and tables of a small program and the pager.
 const FIRST: u64 = 4 << 20;
@@ -25,6 +29,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(5);
 /// The time between two looks in times of a look: they take a thirtieth of a processor at most.
 const RARELY: u32 = 30;
+/// Memory is short if less than this part of the RAM is free, and over if it has so much more.
+const SHORT: u64 = 32;
 
 /// All memory of a run by our pager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -51,6 +57,7 @@ struct BesideState {
     smaps: Instant,
     soonest: Instant,
     last: BesideSeen,
+    resting: Resting,
     named: bool,
 }
 
@@ -61,22 +68,29 @@ struct BesideSeen {
     /// Bytes in RAM by `statm`, where each process counts what it shares.
     resident: u64,
     all: u64,
+    /// Of files that nobody writes.
+    files: u64,
 }
 
 /// The bytes beside paged memory that count, by those of each look. A child of `vfork` has its parent's memory for a
-/// moment, and both would count: memory has grown if two looks say so.
+/// moment, and both would count: memory has grown if two looks say so. By as much as it has grown between two looks it
+/// may grow until the next one, so paged memory leaves that free; half as much after each look without growth.
 #[derive(Clone, Copy, Debug)]
 struct Follow {
     last: u64,
     counted: u64,
+    grows: u64,
 }
 
 impl Follow {
-    /// Returns whether to look again soon.
-    fn look(&mut self, beside: u64, processes: usize) -> bool {
+    /// `held`: what has left comes back, so less counts as much as before. Returns whether to look again soon.
+    fn look(&mut self, beside: u64, processes: usize, held: bool) -> bool {
+        let before = self.counted;
         self.counted = if processes > 1 { self.last.min(beside) } else { beside };
+        self.counted = self.counted.max(if held { before } else { 0 });
+        self.grows = (self.grows / 2).max(self.counted.saturating_sub(before));
         self.last = beside;
-        beside > self.counted
+        beside > self.counted || self.grows > self.counted / 16
     }
 }
 
@@ -86,12 +100,13 @@ impl Beside<'_> {
         let (ram, now) = (options.ram, Instant::now());
         let counted = FIRST.min(ram / 2);
         let state = BesideState {
-            follow: Follow { last: counted, counted },
+            follow: Follow { last: counted, counted, grows: 0 },
             all: AllMemory::default(),
             statm: now,
             smaps: now + PAUSE_MIN,
             soonest: now,
             last: BesideSeen::default(),
+            resting: Resting::new(now),
             named: false,
         };
         (options.in_all && options.one_budget).then(|| {
@@ -112,15 +127,30 @@ impl Beside<'_> {
         let resident = pages.sum::<u64>() * page;
         state.statm = now + now.elapsed() * RARELY;
         let much = resident.abs_diff(state.last.resident) > (self.ram / 64).max(128 << 10);
-        if now >= state.smaps || (now >= state.soonest && much) {
+        let read = self.stats.snapshot().device_bytes_read;
+        let pays = state.last.files > self.ram / LEAST && state.resting.is_paid(state.last.files, read, now);
+        if now >= state.smaps || (now >= state.soonest && (much || pays)) {
             let sums = processes.iter().map(|process| memory(*process));
-            let (beside, all) = sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            let (cost, again) = (now.elapsed(), state.follow.look(beside, processes.len()));
-            state.last = BesideSeen { processes: processes.len(), resident, all };
+            let sums = sums.fold(Sums::default(), Sums::and);
+            let (beside, all) = (sums.beside, sums.all);
+            let held = now < state.resting.settled();
+            let (cost, again) = (now.elapsed(), state.follow.look(beside, processes.len(), held));
+            state.last = BesideSeen { processes: processes.len(), resident, all, files: sums.files };
             state.all.beside_bytes = state.all.beside_bytes.max(state.follow.counted);
             state.soonest = now + (cost * RARELY / 3).max(PAUSE_MIN);
             state.smaps = if again { state.soonest } else { now + (cost * RARELY).max(PAUSE) };
-            self.stats.set_beside(state.follow.counted);
+            let free = state.follow.grows + state.resting.room(sums.files);
+            let short = Shortage {
+                ram: self.ram,
+                files: sums.files,
+                full: self.stats.started() && all + free + self.ram / SHORT > self.ram,
+                over: self.stats.started() && all > self.ram + self.ram / SHORT,
+                read,
+            };
+            if state.resting.look(&processes, short) {
+                state.smaps = state.resting.settled();
+            }
+            self.stats.set_beside(state.follow.counted + state.follow.grows + state.resting.room(sums.files));
         }
         let last = state.last;
         if last.processes == processes.len() {
@@ -144,26 +174,40 @@ impl Beside<'_> {
     }
 }
 
-/// Bytes of a process in RAM: beside managed memory, and all.
-fn memory(process: u32) -> (u64, u64) {
-    let process = Process::of(process);
-    let Ok(text) = process.smaps() else { return (0, 0) };
-    let (tables, (beside, all)) = (process.page_table_bytes(), sums(&text));
-    (beside * 1024 + tables, all * 1024 + tables)
+/// Memory in RAM, each page divided by the number of its users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    /// What is not paged.
+    beside: u64,
+    /// Of it, pages of files that nobody writes.
+    files: u64,
+    all: u64,
 }
 
-/// The KiB in RAM: of mappings that are not managed, and of all.
-fn sums(smaps: &str) -> (u64, u64) {
+impl Sums {
+    fn and(self, other: Sums) -> Sums {
+        let (beside, files, all) = (self.beside + other.beside, self.files + other.files, self.all + other.all);
+        Sums { beside, files, all }
+    }
+}
+
+/// Bytes of a process.
+fn memory(process: u32) -> Sums {
+    let process = Process::of(process);
+    let Ok(text) = process.smaps() else { return Sums::default() };
+    let (tables, kib) = (process.page_table_bytes(), sums(&text));
+    Sums { beside: kib.beside * 1024 + tables, files: kib.files * 1024, all: kib.all * 1024 + tables }
+}
+
+/// KiB of mappings.
+fn sums(smaps: &str) -> Sums {
     let spans = [BASE, BASE_RECORDED].map(|base| base..base + Options::MAX_MEMORY);
-    let mappings = mappings(smaps);
-    let pss = |managed: bool| {
-        let is = mappings
-            .iter()
-            .filter(|it| (it.inode == 0 && spans.iter().any(|span| span.contains(&it.start))) == managed);
-        is.map(|it| it.counts.pss).sum::<u64>()
+    let one = |it: &Mapping| {
+        let (pss, managed) = (it.counts.pss, it.inode == 0 && spans.iter().any(|span| span.contains(&it.start)));
+        let files = if is_unwritten(it.inode, it.rights) { pss } else { 0 };
+        Sums { beside: if managed { 0 } else { pss }, files, all: pss }
     };
-    let beside = pss(false);
-    (beside, beside + pss(true))
+    mappings(smaps).iter().map(one).fold(Sums::default(), Sums::and)
 }
 
 #[cfg(test)]
@@ -185,14 +229,26 @@ Pss: 100 kB
 7ffc00000000-7ffc00010000 rw-p 00000000 00:00 0  [stack]
 Pss: 200 kB
 ";
-        assert_eq!(sums(text), (234, 4334));
+        assert_eq!(sums(text), Sums { beside: 234, files: 30, all: 4334 });
     }
 
     #[test]
     fn memory_has_grown_if_two_looks_say_so_and_has_shrunk_at_once() {
-        let mut follow = Follow { last: 4, counted: 4 };
-        let mut counted = |beside| (follow.look(beside, 2), follow.counted);
-        assert_eq!([8, 4, 8, 9, 2].map(&mut counted), [(true, 4), (false, 4), (true, 4), (true, 8), (false, 2)]);
-        assert_eq!((follow.look(7, 1), follow.counted), (false, 7), "one process has no child with its memory");
+        let mut follow = Follow { last: 4, counted: 4, grows: 0 };
+        let mut counted = |beside| (follow.look(beside, 2, false), follow.counted);
+        assert_eq!([8, 4, 8, 9, 2].map(&mut counted), [(true, 4), (false, 4), (true, 4), (true, 8), (true, 2)]);
+        follow.look(7, 1, false);
+        assert_eq!(follow.counted, 7, "one process has no child with its memory");
+    }
+
+    #[test]
+    fn as_much_stays_free_as_memory_grew_between_two_looks_and_what_comes_back_has_its_place() {
+        let mut follow = Follow { last: 400, counted: 400, grows: 0 };
+        let mut look = |beside, held| (follow.look(beside, 1, held), follow.counted, follow.grows);
+        assert_eq!(look(480, false), (true, 480, 80));
+        assert_eq!(look(490, false), (true, 490, 40));
+        assert_eq!(look(490, false), (false, 490, 20));
+        assert_eq!(look(100, true), (false, 490, 10), "it has just left");
+        assert_eq!(look(200, false), (false, 200, 5));
     }
 }

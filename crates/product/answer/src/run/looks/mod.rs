@@ -2,3 +2,4 @@
 
 pub(crate) mod beside;
 pub mod group;
+mod resting;
