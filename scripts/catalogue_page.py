@@ -30,6 +30,7 @@ LOST = 1.3
 NEAR = 0.1
 TEN = 10
 WAYS = ("zram", "disk", "pager")
+WAYS_IN_TURNS = ("pager", "zram", "disk")
 STAGES = ("answer", "truth", "again", "pairs")
 Row = dict[str, Any]
 
@@ -383,32 +384,43 @@ def wrong_verdicts(row: Row) -> list[str]:
     return lines
 
 
+def over(size: Row) -> float | None:
+    """The time of our pager where it took more RAM than the limit, but each run ended in time; None: it did not so."""
+    one = size.get("pager") or {}
+    return one["times"] if one.get("over_limit") and one["why"] != "too long" else None
+
+
 def table_of_pairs(rows: Sequence[Row]) -> str:
     lines = []
     for row in (row for row in rows if part(row, "pairs")):
         cells = []
-        for share in (75, 50):
-            ours = times(row, share, "pager")
-            cells += [measure.show(times(row, share, way)) for way in ("pager", "zram", "disk")]
-            cells[-3] += "".join("!" for rival in ("zram",) if (one := measure.ratio(ours, times(row, share, rival))) and one > LOST)
+        for size in part(row, "pairs")["sizes"]:
+            ours, zram, disk = (times(row, size["percent"], way) for way in WAYS_IN_TURNS)
+            mark = "!" if (far := measure.ratio(ours, zram)) and far > LOST else ""
+            shown = measure.show(ours) + mark if ours or not over(size) else f"({measure.show(over(size))})"
+            cells += [shown, measure.show(zram), measure.show(disk)]
         lines.append([row["name"], *cells])
     return markdown_table(["program", "pager 75 %", "zram", "disk", "pager 50 %", "zram", "disk"], lines)
 
 
 # Why our pager may lose, the first that holds, and whether it does for a size.
-LOSSES: list[tuple[str, Callable[[Row], bool]]] = [
+LOSSES: list[tuple[str, Callable[[Row, Row], bool]]] = [
     (
-        "It took more RAM than its limit, since it does not page code and files: the kernel lets them leave for the heap",
-        lambda size: size["pager"]["over_limit"] > 0,
+        "Its runtime takes less in a memory group, by whose limit it sizes itself; our pager makes no group",
+        lambda row, size: bool(part(row, "answer").get("sizes_itself")),
+    ),
+    (
+        "It took more RAM than its limit, since code and files leave late, and pages that processes share count for each",
+        lambda row, size: size["pager"]["over_limit"] > 0,
     ),
     (
         "It read over 1.3 times as many pages as zram did. The kernel knows by a bit of the processor which pages are in use; our pager "
-        "has to take a page away to see that, and code and files keep their room",
-        lambda size: size["pager"]["page_reads"] > LOST * max(size["zram"]["page_reads"], 1),
+        "has to take a page away to see that, and lets all code and files leave, or none",
+        lambda row, size: size["pager"]["page_reads"] > LOST * max(size["zram"]["page_reads"], 1),
     ),
     (
         "It read no more pages, but each takes longer: from a disk and by a thread of the pager, where zram unpacks it within the fault",
-        lambda size: True,
+        lambda row, size: True,
     ),
 ]
 
@@ -422,7 +434,7 @@ def losses(rows: Sequence[Row]) -> list[str]:
             far = measure.ratio(ours, theirs)
             if not (size.get("pager") and theirs) or (far and far <= LOST):
                 continue
-            at = next(i for i, (_, holds) in enumerate(LOSSES) if holds(size))
+            at = next(i for i, (_, holds) in enumerate(LOSSES) if holds(row, size))
             said = f"{far:.2f}" if far else (size["pager"]["why"] or "not equal")
             reads = " / ".join(f"{size[way]['page_reads']:,}" for way in ("pager", "zram"))
             found[at].append(f"{row['name']} {size['percent']} % ({said}; {reads})")
@@ -486,7 +498,10 @@ def page(data: Row) -> str:
         text += "Not run yet.\n\n"
     text += "## Our pager beside the kernel's swap\n\n" + (
         "In 75 and 50 % of the limit (of the peak, where there is none), in turns with runs without a limit; times are multiples of theirs.\n"
-        "`-`: not each run ended as the program alone within its time. `!`: our pager takes more than 1.3 times as long as zram.\n\n"
+        "`-`: not each run ended as the program alone within its time. `!`: our pager takes more than 1.3 times as long as zram. In brackets:\n"
+        "our pager's time where it took more RAM than its limit (by a twentieth and 1 MiB or more), which counts as no time.\n"
+        "The kernel's limit counts files that are only read or written, and a tmpfs; our pager counts what the processes map. So its times\n"
+        "of programs that mostly handle files (tar, dwebp, page-cache, tmpfs) are those of more RAM.\n\n"
     )
     if any(part(row, "pairs") for row in rows):
         text += table_of_pairs(rows) + "\n"

@@ -244,6 +244,11 @@ def test_a_loss_is_put_to_the_first_cause_that_its_counts_show() -> None:
         "2): over 75 % (2.00; 900 / 7), over 50 % (2.00; 900 / 7)", "2): more 75 % (2.00; 10 / 7), more 50 % (2.00; 10 / 7)", "1): far 75 % (killed; 7 / 7)",
     ]  # fmt: skip
     assert "more RAM than its limit" in found[0] and "1.3 times as many pages" in found[1]
+    itself = row("itself", answer=answer(sizes_itself=True), pairs=over)
+    assert "by whose limit it sizes itself" in page.losses([itself])[0]
+    for size in far["sizes"]:
+        size["pager"]["over_limit"] = 1
+    assert "| far | (1.00) | 0.50 | 2.00 | (1.00) | - | 2.00 |" in page.table_of_pairs([row("far", pairs=far)])
 
 
 def test_a_verdict_that_the_search_from_outside_contradicts_is_said_to() -> None:
