@@ -410,13 +410,17 @@ LOSSES: list[tuple[str, Callable[[Row, Row], bool]]] = [
         lambda row, size: bool(part(row, "answer").get("sizes_itself")),
     ),
     (
-        "It took more RAM than its limit, since code and files leave late, and pages that processes share count for each",
+        "It took more RAM than its limit. Code and files leave late, and pages that processes share count for each; which of these it was is not counted",
         lambda row, size: size["pager"]["over_limit"] > 0,
     ),
     (
         "It read over 1.3 times as many pages as zram did. The kernel knows by a bit of the processor which pages are in use; our pager "
         "has to take a page away to see that, and lets all code and files leave, or none",
         lambda row, size: size["pager"]["page_reads"] > LOST * max(size["zram"]["page_reads"], 1),
+    ),
+    (
+        "It was ended before it was done, so its pages are those until then, and do not show the cause",
+        lambda row, size: size["pager"]["why"] == "too long",
     ),
     (
         "It read no more pages, but each takes longer: from a disk and by a thread of the pager, where zram unpacks it within the fault",

@@ -244,6 +244,10 @@ def test_a_loss_is_put_to_the_first_cause_that_its_counts_show() -> None:
         "2): over 75 % (2.00; 900 / 7), over 50 % (2.00; 900 / 7)", "2): more 75 % (2.00; 10 / 7), more 50 % (2.00; 10 / 7)", "1): far 75 % (killed; 7 / 7)",
     ]  # fmt: skip
     assert "more RAM than its limit" in found[0] and "1.3 times as many pages" in found[1]
+    ended = pairs(1.0, 0.5, equal=1)
+    for size in ended["sizes"]:
+        size["pager"]["why"] = "too long"
+    assert page.losses([row("ended", pairs=ended)])[0].startswith("It was ended before it was done")
     itself = row("itself", answer=answer(sizes_itself=True), pairs=over)
     assert "by whose limit it sizes itself" in page.losses([itself])[0]
     for size in far["sizes"]:
