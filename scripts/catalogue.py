@@ -31,6 +31,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import catalogue_page
+import catalogue_rows
 import limit
 import measure
 import samples
@@ -174,7 +175,7 @@ def outside(bench: truth.Bench, row: Row) -> Row:
 
 def again(bench: truth.Bench, row: Row) -> Row:
     """The search from outside once more."""
-    if not (first := catalogue_page.part(row, "truth")):
+    if not (first := catalogue_rows.part(row, "truth")):
         raise limit.Failure("there is no first search from outside")
     bench.program.run()
     found = limit.measure(bench.program, truth.SLOW)
@@ -202,7 +203,7 @@ def pairs(bench: truth.Bench, row: Row) -> Row:
     base = row["answer"]["limit_bytes"] or row["answer"]["peak_bytes"]
     asked = ",".join(f"{base * share // 100 // 1024}KiB" for share in SHARES)
     longest = f"{max(LONGEST_S, LONGEST_TIMES * row['answer']['plain_seconds']):.0f}s"
-    options = ["--ram", asked, "--runs", str(PAIRS), "--max-time", longest, "--format", "json"]
+    options = ["--ram", asked, "--ways", "zram,file,pager", "--runs", str(PAIRS), "--max-time", longest, "--format", "json"]
     words = [bench.coldframe, "-q", "compare", *options, "--", *bench.words]
     ran = measure.start(words, bench.folder, os.environ | samples.ENVIRONMENT, PATIENCE_S)
     try:
@@ -300,7 +301,7 @@ def prepare(folder: str, asked: argparse.Namespace) -> None:
 
 
 def stages(text: str) -> list[str]:
-    return measure.choose(text, catalogue_page.STAGES)
+    return measure.choose(text, catalogue_rows.STAGES)
 
 
 def main() -> None:
@@ -308,7 +309,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=lines[0])
     parser.add_argument("coldframe", nargs="?")
     parser.add_argument("--only", help="names of programs, separated by commas")
-    parser.add_argument("--stages", type=stages, default=list(catalogue_page.STAGES), help="answer, truth, again, pairs")
+    parser.add_argument("--stages", type=stages, default=list(catalogue_rows.STAGES), help="answer, truth, again, pairs")
     parser.add_argument("--minutes", type=float, default=110, help="no stage of a program begins after that")
     parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
     parser.add_argument("--again", action="store_true", help="measure anew what is there")

@@ -290,8 +290,8 @@ def test_the_page_the_plot_the_table_and_the_schema_are_those_of_the_data() -> N
     page = script("catalogue_page")
     found = page.read_data()
     assert Path(page.PAGE).read_text() == page.page(found), "make catalogue CATALOGUEFLAGS=--page writes it again"
-    assert Path(page.PLOT).read_text() == page.plot(found["programs"])
-    assert Path(page.SEARCH).read_text() == page.search(found)
+    assert Path(page.PLOT).read_text() == script("catalogue_plots").plot(found["programs"])
+    assert Path(page.SEARCH).read_text() == script("catalogue_plots").search(found)
     assert json.loads(Path(page.SCHEMA).read_text()) == page.schema()
     known = {program.name for program in script("samples").read()}
     assert {one["name"] for one in found["programs"]} <= known

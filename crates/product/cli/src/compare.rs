@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::bench::compare::{compare, Comparison};
+use coldframe_answer::bench::compare::{compare, Comparison, WAYS};
 use coldframe_answer::run::program::Executable;
 use coldframe_show::compared;
 
@@ -17,7 +17,7 @@ use coldframe_terminal::verb::Verb;
 #[command(after_help = "\
 Examples:
   coldframe compare --ram 50%,33% -- sort -o sorted numbers.txt
-  coldframe compare --ram 64MiB --runs 5 --format json -- python3 script.py
+  coldframe compare --ram 64MiB --runs 5 --ways zram,pager --format json -- python3 script.py
 
 A size is a limit of all that the kernel charges to the program's memory group, and a percentage is of the most that \
 it is charged without a limit. The ways are: no swap, swap in zram, on a disk, behind zswap, and our pager. \
@@ -36,6 +36,9 @@ pub struct Args {
     /// Limits: of the program's peak, or absolute.
     #[arg(long, value_delimiter = ',', value_parser = size_or_share, default_value = "50%,33%")]
     ram: Vec<String>,
+    /// Only these ways [default: all that this machine can give].
+    #[arg(long, value_delimiter = ',', value_parser = WAYS)]
+    ways: Vec<String>,
     /// Runs of each kind.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -56,6 +59,7 @@ impl Verb<Failure> for Args {
         let comparison = Comparison {
             command: &Executable::find(&self.program.words)?,
             ram: &self.ram,
+            ways: &self.ways,
             runs: self.runs,
             max_time: self.max_time,
             backing: self.backing.backing.as_deref(),

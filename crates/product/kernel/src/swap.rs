@@ -35,14 +35,17 @@ impl SwapKind {
         }
     }
 
+    /// The names of all kinds.
+    pub const WORDS: [&'static str; 4] = ["none", "zram", "file", "zswap"];
+
     /// Its name, without its file.
     pub fn word(&self) -> &'static str {
-        match self {
-            SwapKind::None => "none",
-            SwapKind::Zram => "zram",
-            SwapKind::File(_) => "file",
-            SwapKind::Zswap(_) => "zswap",
-        }
+        SwapKind::WORDS[match self {
+            SwapKind::None => 0,
+            SwapKind::Zram => 1,
+            SwapKind::File(_) => 2,
+            SwapKind::Zswap(_) => 3,
+        }]
     }
 
     /// The file to make.

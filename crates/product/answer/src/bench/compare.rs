@@ -24,6 +24,13 @@ use crate::run::signals::Signals;
 use crate::run::streams::Streams;
 use crate::SCHEMA_VERSION;
 
+/// The words of the ways that one can ask for.
+pub const WAYS: [&str; 5] = {
+    let [none, zram, file, behind] = SwapKind::WORDS;
+    [none, zram, file, behind, PAGER]
+};
+const PAGER: &str = "pager";
+const OUR_PAGER: &str = "our pager";
 /// More than any program here takes, to try words of sizes.
 const WHOLE: u64 = 1 << 40;
 /// A run that takes longer than so many seconds and times the plain run is ended, if the user has not said when.
@@ -35,6 +42,8 @@ pub struct Comparison<'a> {
     pub command: &'a Executable,
     /// Limits: of the most that its memory group is charged, or absolute.
     pub ram: &'a [String],
+    /// Only these of [`WAYS`]; empty: all that this machine can give.
+    pub ways: &'a [String],
     /// Runs of each kind.
     pub runs: u32,
     /// A run that takes longer is ended; `None`: 10 s and 10 times the plain run.
@@ -91,7 +100,13 @@ pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compa
     let remedy = "give --backing a folder that you may write to";
     let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; {remedy}")))?;
     let (signals, streams) = (Signals::catch()?, Streams::new()?);
-    let (ways, left_out) = ways(program, folder.path(), &backing, comparison.backing.is_some());
+    let (mut ways, mut left_out) = ways(program, folder.path(), &backing, comparison.backing.is_some());
+    let unasked = |word: &&&str| !comparison.ways.is_empty() && !comparison.ways.iter().any(|way| way == **word);
+    for word in WAYS.iter().filter(unasked) {
+        let name = if *word == PAGER { OUR_PAGER } else { word };
+        ways.retain(|named| named.name != name);
+        left_out.retain(|why| !why.starts_with(&format!("{name}:")));
+    }
     if ways.is_empty() {
         return Err(AnswerError::new(4, left_out.join("; ")));
     }
@@ -248,9 +263,9 @@ fn ways(program: &Executable, folder: &Path, backing: &Path, given: bool) -> (Ve
         Ok(()) => {
             let place = backing.display().to_string();
             let options: &[&str] = &["--by", "pager", "--backing", &place];
-            add("our pager", Way::pager(), &options[..if given { 4 } else { 2 }]);
+            add(OUR_PAGER, Way::pager(), &options[..if given { 4 } else { 2 }]);
         }
-        Err(why) => lacking.push(format!("our pager: {why}")),
+        Err(why) => lacking.push(format!("{OUR_PAGER}: {why}")),
     }
     (ways, lacking)
 }
