@@ -57,24 +57,37 @@ struct BesideState {
     smaps: Instant,
     soonest: Instant,
     last: BesideSeen,
+    /// The bytes of then that count: without what may grow, and with it.
+    kept: (u64, u64),
     resting: Resting,
     named: bool,
 }
 
-/// What the last look at `smaps` has seen.
+/// What the last look at `smaps` has seen, in bytes.
 #[derive(Clone, Copy, Default)]
 struct BesideSeen {
     processes: usize,
-    /// Bytes in RAM by `statm`, where each process counts what it shares.
+    /// In RAM by `statm`, where each process counts what it shares, and paged memory of that.
     resident: u64,
-    all: u64,
-    /// Of files that nobody writes.
-    files: u64,
+    paged: u64,
+    sums: Sums,
+}
+
+impl BesideSeen {
+    /// By how much memory that is not paged has grown since. What processes share grows in `statm` once for each of
+    /// them, so the part counts that counted then.
+    fn growth(self, resident: u64, paged: u64) -> u64 {
+        let [before, now] =
+            [(self.resident, self.paged), (resident, paged)].map(|(all, paged)| all.saturating_sub(paged));
+        let grown = u128::from(now.saturating_sub(before)) * u128::from(self.sums.beside);
+        (grown / u128::from(before.max(self.sums.beside).max(1))) as u64
+    }
 }
 
 /// The bytes beside paged memory that count, by those of each look. A child of `vfork` has its parent's memory for a
-/// moment, and both would count: memory has grown if two looks say so. By as much as it has grown between two looks it
-/// may grow until the next one, so paged memory leaves that free; half as much after each look without growth.
+/// moment, and both would count: if there are more processes, memory has grown if two looks say so. By as much as it
+/// has grown between two looks it may grow until the next one, so paged memory leaves that free; half as much after
+/// each look without growth.
 #[derive(Clone, Copy, Debug)]
 struct Follow {
     last: u64,
@@ -83,10 +96,11 @@ struct Follow {
 }
 
 impl Follow {
-    /// `held`: what has left comes back, so less counts as much as before. Returns whether to look again soon.
-    fn look(&mut self, beside: u64, processes: usize, held: bool) -> bool {
+    /// `more`: there are more processes than at the last look. `held`: what has left comes back, so less counts as much
+    /// as before. Returns whether to look again soon.
+    fn look(&mut self, beside: u64, more: bool, held: bool) -> bool {
         let before = self.counted;
-        self.counted = if processes > 1 { self.last.min(beside) } else { beside };
+        self.counted = if more { self.last.min(beside) } else { beside };
         self.counted = self.counted.max(if held { before } else { 0 });
         self.grows = (self.grows / 2).max(self.counted.saturating_sub(before));
         self.last = beside;
@@ -106,6 +120,7 @@ impl Beside<'_> {
             smaps: now + PAUSE_MIN,
             soonest: now,
             last: BesideSeen::default(),
+            kept: (counted, counted),
             resting: Resting::new(now),
             named: false,
         };
@@ -123,19 +138,22 @@ impl Beside<'_> {
             return None;
         }
         let processes = processes();
-        let pages = processes.iter().filter_map(|process| Some(Process::of(*process).pages()?[1]));
-        let resident = pages.sum::<u64>() * page;
+        let resident = || {
+            let pages = processes.iter().filter_map(|process| Some(Process::of(*process).pages()?[1]));
+            pages.sum::<u64>() * page
+        };
+        let (before, stats) = (resident(), self.stats.snapshot());
         state.statm = now + now.elapsed() * RARELY;
-        let much = resident.abs_diff(state.last.resident) > (self.ram / 64).max(128 << 10);
-        let read = self.stats.snapshot().device_bytes_read;
-        let pays = state.last.files > self.ram / LEAST && state.resting.is_paid(state.last.files, read, now);
+        let much = before.abs_diff(state.last.resident) > (self.ram / 64).max(128 << 10);
+        let (read, files) = (stats.device_bytes_read, state.last.sums.files);
+        let pays = files > self.ram / LEAST && state.resting.is_paid(files, read, now);
         if now >= state.smaps || (now >= state.soonest && (much || pays)) {
-            let sums = processes.iter().map(|process| memory(*process));
-            let sums = sums.fold(Sums::default(), Sums::and);
-            let (beside, all) = (sums.beside, sums.all);
-            let held = now < state.resting.settled();
-            let (cost, again) = (now.elapsed(), state.follow.look(beside, processes.len(), held));
-            state.last = BesideSeen { processes: processes.len(), resident, all, files: sums.files };
+            let sums = processes.iter().map(|process| memory(*process)).fold(Sums::default(), Sums::and);
+            let (more, held) = (processes.len() > state.last.processes.max(1), now < state.resting.settled());
+            let (cost, again) = (now.elapsed(), state.follow.look(sums.beside, more, held));
+            // The program goes on meanwhile, so what was seen is of some time between the two.
+            let mean = (before + resident()) / 2;
+            state.last = BesideSeen { processes: processes.len(), resident: mean, paged: stats.resident * page, sums };
             state.all.beside_bytes = state.all.beside_bytes.max(state.follow.counted);
             state.soonest = now + (cost * RARELY / 3).max(PAUSE_MIN);
             state.smaps = if again { state.soonest } else { now + (cost * RARELY).max(PAUSE) };
@@ -143,18 +161,23 @@ impl Beside<'_> {
             let short = Shortage {
                 ram: self.ram,
                 files: sums.files,
-                full: self.stats.started() && all + free + self.ram / SHORT > self.ram,
-                over: self.stats.started() && all > self.ram + self.ram / SHORT,
+                full: self.stats.started() && sums.all + free + self.ram / SHORT > self.ram,
+                over: self.stats.started() && sums.all > self.ram + self.ram / SHORT,
                 read,
             };
             if state.resting.look(&processes, short) {
                 state.smaps = state.resting.settled();
             }
-            self.stats.set_beside(state.follow.counted + state.follow.grows + state.resting.room(sums.files));
-        }
-        let last = state.last;
-        if last.processes == processes.len() {
-            state.all.most_bytes = state.all.most_bytes.max((last.all + resident).saturating_sub(last.resident));
+            let least = state.follow.counted + state.resting.room(sums.files);
+            state.kept = (least, least + state.follow.grows);
+            state.all.most_bytes = state.all.most_bytes.max(sums.all);
+            self.stats.set_beside(state.kept.1);
+        } else if state.last.processes == processes.len() {
+            let (last, (least, most), paged) = (state.last, state.kept, stats.resident * page);
+            let grown = last.growth(before, paged);
+            self.stats.set_beside(most.max(least + grown));
+            let all = (last.sums.all + paged + grown).saturating_sub(last.paged);
+            state.all.most_bytes = state.all.most_bytes.max(all);
         }
         self.stats.ask_for_excess(self.ram);
         let least = state.follow.counted + FLOOR as u64 * page;
@@ -233,18 +256,32 @@ Pss: 200 kB
     }
 
     #[test]
-    fn memory_has_grown_if_two_looks_say_so_and_has_shrunk_at_once() {
+    fn growth_since_a_look_is_that_of_what_is_not_paged_and_what_is_shared_counts_in_part() {
+        let sums = Sums { beside: 100, files: 80, all: 300 };
+        let alone = BesideSeen { processes: 1, resident: 300, paged: 200, sums };
+        assert_eq!(
+            [(340, 240), (340, 200), (250, 200), (320, 230)].map(|(all, paged)| alone.growth(all, paged)),
+            [0, 40, 0, 0]
+        );
+        // Two that share all: of 200 in `statm` a half counted.
+        let two = BesideSeen { resident: 400, ..alone };
+        assert_eq!([two.growth(440, 200), two.growth(440, 190)], [20, 25]);
+        assert_eq!(BesideSeen::default().growth(50, 0), 0, "nothing is known");
+    }
+
+    #[test]
+    fn memory_of_more_processes_has_grown_if_two_looks_say_so_and_other_memory_at_once() {
         let mut follow = Follow { last: 4, counted: 4, grows: 0 };
-        let mut counted = |beside| (follow.look(beside, 2, false), follow.counted);
-        assert_eq!([8, 4, 8, 9, 2].map(&mut counted), [(true, 4), (false, 4), (true, 4), (true, 8), (true, 2)]);
-        follow.look(7, 1, false);
-        assert_eq!(follow.counted, 7, "one process has no child with its memory");
+        let mut counted = |(beside, more)| (follow.look(beside, more, false), follow.counted);
+        // A child has its parent's memory for a moment; another one stays, with memory of its own.
+        let looks = [(8, true), (4, false), (8, true), (9, false), (12, false), (2, false)];
+        assert_eq!(looks.map(&mut counted), [(true, 4), (false, 4), (true, 4), (true, 9), (true, 12), (true, 2)]);
     }
 
     #[test]
     fn as_much_stays_free_as_memory_grew_between_two_looks_and_what_comes_back_has_its_place() {
         let mut follow = Follow { last: 400, counted: 400, grows: 0 };
-        let mut look = |beside, held| (follow.look(beside, 1, held), follow.counted, follow.grows);
+        let mut look = |beside, held| (follow.look(beside, false, held), follow.counted, follow.grows);
         assert_eq!(look(480, false), (true, 480, 80));
         assert_eq!(look(490, false), (true, 490, 40));
         assert_eq!(look(490, false), (false, 490, 20));
