@@ -86,7 +86,7 @@ bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
 # As root: measure what some sixty programs need, and how true the answers are, and write the book's page and data/catalogue.*
-# from it. Two hours; goes on after an interruption. PROGRAMS=a,b: only these; CATALOGUEFLAGS=--again: measure anew.
+# from it. Up to two hours, and goes on when it is called again. PROGRAMS=a,b: only these; CATALOGUEFLAGS=--again: measure anew.
 catalogue: build
 	@python3 scripts/catalogue.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(CATALOGUEFLAGS)
 

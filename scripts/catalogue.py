@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """What some sixty programs of Debian need, and how true coldframe's answers about them are. `make catalogue`, as root.
 
-    python3 scripts/catalogue.py target/release/coldframe [--only NAME,NAME] [--stages answer,truth,again,pairs] [--minutes 110]
+    python3 scripts/catalogue.py target/release/coldframe [--only NAME,NAME] [--stages answer,truth,pairs,again] [--minutes 110]
     python3 scripts/catalogue.py --page          makes the page from the data that is there
 
-The programs are those of scripts/catalogue.toml. Four stages, each for all programs before the next begins:
+The programs are those of scripts/catalogue.toml. Stages, each for all programs before the next begins:
 
     answer  `coldframe -- PROGRAM`: peak and its parts, limits without swap, with zram, with a disk, by our pager
     truth   scripts/limit.py beside it; `check` at 0.9 and 1.2 of the limit found from outside, beside three runs there;
             three runs in the limit that coldframe gives to paste
-    again   scripts/limit.py once more: how far the search from outside is from itself
     pairs   our pager beside the kernel's swap on zram and on a file, at 75 and 50 % of the limit, in turns
+    again   only if it is named: scripts/limit.py once more: how far the search from outside is from itself
 
 Each result is written into target/catalogue at once: after an interruption the rows that are there are kept. A row belongs
 to a command, a seed and a version of coldframe; --again measures anew. A program that is not installed is skipped by name;
@@ -39,6 +39,7 @@ import truth
 
 SCHEMA_VERSION = 1
 ROWS = os.path.join(samples.TREE, "target/catalogue/rows.json")
+USUAL = ("answer", "truth", "pairs")
 CHECKED = (0.9, 1.2)
 SHARES = (75, 50)
 PAIRS = 2
@@ -226,12 +227,21 @@ def pairs(bench: truth.Bench, row: Row) -> Row:
     }
 
 
+def commit() -> str | None:
+    """The commit of this tree, since builds of one version differ. None: git is not there, or does not tell."""
+    try:
+        return measure.start(["git", "-C", samples.TREE, "rev-parse", "--short=8", "HEAD"]).text.strip() or None
+    except OSError:
+        return None
+
+
 class Catalogue:
     """The rows, and what is still to be measured."""
 
     def __init__(self, asked: argparse.Namespace, folder: str):
         self.asked, self.folder = asked, folder
         self.coldframe = measure.start([asked.coldframe, "--version"]).text.split("\n")[0].removeprefix("coldframe ")
+        self.commit = commit()
         self.machine = measure.machine()
         self.rows = {} if asked.again else load_rows(asked.rows)
         self.built: dict[str, str | None] = {}
@@ -268,6 +278,7 @@ class Catalogue:
         loads.append(measure.load())
         row[stage]["load"] = round(statistics.mean(loads), 2)
         row[stage]["took_seconds_in_all"] = round(time.monotonic() - began, 1)
+        row[stage]["commit"] = self.commit
         row[stage]["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
 
     def run(self, chosen: Sequence[samples.Sample]) -> None:
@@ -309,7 +320,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=lines[0])
     parser.add_argument("coldframe", nargs="?")
     parser.add_argument("--only", help="names of programs, separated by commas")
-    parser.add_argument("--stages", type=stages, default=list(catalogue_rows.STAGES), help="answer, truth, again, pairs")
+    parser.add_argument("--stages", type=stages, default=list(USUAL), help="answer, truth, pairs, again [default: the first three]")
     parser.add_argument("--minutes", type=float, default=110, help="no stage of a program begins after that")
     parser.add_argument("--seed", type=int, default=samples.USUAL, help="other sizes and inputs")
     parser.add_argument("--again", action="store_true", help="measure anew what is there")

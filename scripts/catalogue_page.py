@@ -233,6 +233,18 @@ def losses(rows: Sequence[Row]) -> list[str]:
     return [f"{words} ({len(each)}): {', '.join(each)}" for each, (words, _) in ordered if each]
 
 
+def minutes(rows: Sequence[Row], stage: str) -> float:
+    """How long a stage has taken for all programs."""
+    return sum(row.get(stage, {}).get("took_seconds_in_all", 0.0) for row in rows) / 60
+
+
+def builds(rows: Sequence[Row]) -> str:
+    """Which builds of coldframe have measured the stages, as far as that is noted."""
+    noted = {stage: sorted({found["commit"] for row in rows if (found := row.get(stage, {})).get("commit")}) for stage in STAGES}
+    said = "; ".join(f"{stage}: {', '.join(commits)}" for stage, commits in noted.items() if commits)
+    return f"Commits of coldframe: {said}. " if said else ""
+
+
 def page(data: Row) -> str:
     rows, machine = data["programs"], data["machine"]
     total, processors = totals(rows), machine["processors"]
@@ -253,10 +265,11 @@ def page(data: Row) -> str:
             f"Measured {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} by coldframe {rows[0]['coldframe']} on {processors} processors ({machine['processor']}), "
             f"{machine['memory_bytes'] / (1 << 30):.0f} GiB,\n{machine['system']}, Linux {machine['kernel']}, cgroup {machine['groups']}; "
             f"load {total.loads[0]:.1f} to {total.loads[1]:.1f}. A `~` marks a time that was measured while more processes ran\n"
-            "than there are processors: other work ran then. Such times are less sure than sizes.\n\n"
+            "than there are processors: other work ran then. Such times are less sure than sizes.\n"
+            f"{builds(rows)}The stages took {', '.join(f'{stage} {took:.0f}' for stage in STAGES if (took := minutes(rows, stage)))} minutes; *again* is run only if it is asked for.\n\n"
         )
     text += (
-        "<!-- not run: measures for up to two hours -->\n```sh\nsudo make catalogue                          # all programs that are installed; goes on after an interruption\n"
+        "<!-- not run: measures for hours -->\n```sh\nsudo make catalogue                          # all programs that are installed; goes on after an interruption\n"
         "sudo make catalogue PROGRAMS=sort,node,redis # these\n```\n\n"
         "The programs, their inputs and Debian's packages are in `scripts/catalogue.toml`. The data is in `data/catalogue.json` (every run) and\n"
         "`data/catalogue.parquet` (a row for each program; its columns are explained in `data/catalogue-schema.json`). A [page with\n"
