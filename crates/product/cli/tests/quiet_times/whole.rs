@@ -85,8 +85,8 @@ fn a_recording_ends_with_its_program_however_that_ends() {
     for (options, word, message) in [
         (&[][..], "dies", "ended by SIGKILL (signal 9): this is about what it did until then"),
         (&[], "fails", "the program ended with exit code 3"),
-        (&["--for", "300ms"], "stays", "ended by --for"),
-        (&["--for", "300ms"], "stubborn", "ended by --for"),
+        (&["--for", "1s"], "stays", "ended by --for"),
+        (&["--for", "1s"], "stubborn", "ended by --for"),
     ] {
         let (output, stats) = recorded(folder.path(), options, &["./program", word]);
         assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));

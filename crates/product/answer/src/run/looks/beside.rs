@@ -27,6 +27,8 @@ const FIRST: u64 = 4 << 20;
 /// The longest time between two looks, and the shortest one, which is also that between two looks at `statm`.
 const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// A child of `vfork` has its own program by then. A guess.
+const SECOND: Duration = Duration::from_millis(25);
 /// The time between two looks in times of a look: they take a thirtieth of a processor at most.
 const RARELY: u32 = 30;
 /// Memory is short if less than this part of the RAM is free, and over if it has so much more.
@@ -56,17 +58,22 @@ struct BesideState {
     statm: Instant,
     smaps: Instant,
     soonest: Instant,
+    /// All processes at the last look.
+    known: Vec<u32>,
     last: BesideSeen,
     /// The bytes of then that count: without what may grow, and with it.
     kept: (u64, u64),
     resting: Resting,
+    /// The next look is the second one of a new process.
+    hurries: bool,
     named: bool,
 }
 
 /// What the last look at `smaps` has seen, in bytes.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct BesideSeen {
-    processes: usize,
+    /// Those that counted.
+    processes: Vec<u32>,
     /// In RAM by `statm`, where each process counts what it shares, and paged memory of that.
     resident: u64,
     paged: u64,
@@ -76,7 +83,7 @@ struct BesideSeen {
 impl BesideSeen {
     /// By how much memory that is not paged has grown since. What processes share grows in `statm` once for each of
     /// them, so the part counts that counted then.
-    fn growth(self, resident: u64, paged: u64) -> u64 {
+    fn growth(&self, resident: u64, paged: u64) -> u64 {
         let [before, now] =
             [(self.resident, self.paged), (resident, paged)].map(|(all, paged)| all.saturating_sub(paged));
         let grown = u128::from(now.saturating_sub(before)) * u128::from(self.sums.beside);
@@ -84,27 +91,21 @@ impl BesideSeen {
     }
 }
 
-/// The bytes beside paged memory that count, by those of each look. A child of `vfork` has its parent's memory for a
-/// moment, and both would count: if there are more processes, memory has grown if two looks say so. By as much as it
-/// has grown between two looks it may grow until the next one, so paged memory leaves that free; half as much after
-/// each look without growth.
+/// The bytes beside paged memory that count, by those of each look. By as much as memory has grown between two looks it
+/// may grow until the next one, so paged memory leaves that free; half as much after each look without growth.
 #[derive(Clone, Copy, Debug)]
 struct Follow {
-    last: u64,
     counted: u64,
     grows: u64,
 }
 
 impl Follow {
-    /// `more`: there are more processes than at the last look. `held`: what has left comes back, so less counts as much
-    /// as before. Returns whether to look again soon.
-    fn look(&mut self, beside: u64, more: bool, held: bool) -> bool {
+    /// `held`: some is not seen now, so less counts as much as before. Returns whether to look again soon.
+    fn look(&mut self, beside: u64, held: bool) -> bool {
         let before = self.counted;
-        self.counted = if more { self.last.min(beside) } else { beside };
-        self.counted = self.counted.max(if held { before } else { 0 });
+        self.counted = beside.max(if held { before } else { 0 });
         self.grows = (self.grows / 2).max(self.counted.saturating_sub(before));
-        self.last = beside;
-        beside > self.counted || self.grows > self.counted / 16
+        self.grows > self.counted / 16
     }
 }
 
@@ -114,14 +115,16 @@ impl Beside<'_> {
         let (ram, now) = (options.ram, Instant::now());
         let counted = FIRST.min(ram / 2);
         let state = BesideState {
-            follow: Follow { last: counted, counted, grows: 0 },
+            follow: Follow { counted, grows: 0 },
             all: AllMemory::default(),
             statm: now,
             smaps: now + PAUSE_MIN,
             soonest: now,
+            known: Vec::new(),
             last: BesideSeen::default(),
             kept: (counted, counted),
             resting: Resting::new(now),
+            hurries: false,
             named: false,
         };
         (options.in_all && options.one_budget).then(|| {
@@ -137,26 +140,41 @@ impl Beside<'_> {
         if now < state.statm {
             return None;
         }
+        // Before the list of processes, so that whose pages are in these counts is in the list.
+        let stats = self.stats.snapshot();
         let processes = processes();
-        let resident = || {
+        let resident = |processes: &[u32]| {
             let pages = processes.iter().filter_map(|process| Some(Process::of(*process).pages()?[1]));
             pages.sum::<u64>() * page
         };
-        let (before, stats) = (resident(), self.stats.snapshot());
+        // What those that counted have now. New ones have their turn at the next look.
+        let before = resident(&state.last.processes);
         state.statm = now + now.elapsed() * RARELY;
+        let changed = processes != state.known;
         let much = before.abs_diff(state.last.resident) > (self.ram / 64).max(128 << 10);
         let (read, files) = (stats.device_bytes_read, state.last.sums.files);
         let pays = files > self.ram / LEAST && state.resting.is_paid(files, read, now);
-        if now >= state.smaps || (now >= state.soonest && (much || pays)) {
-            let sums = processes.iter().map(|process| memory(*process)).fold(Sums::default(), Sums::and);
-            let (more, held) = (processes.len() > state.last.processes.max(1), now < state.resting.settled());
-            let (cost, again) = (now.elapsed(), state.follow.look(sums.beside, more, held));
+        if now >= state.smaps || (now >= state.soonest && (changed || much || pays)) {
+            let counted = counted(&processes, &state.known);
+            let before = resident(&counted);
+            let sums = counted.iter().map(|process| memory(*process)).fold(Sums::default(), Sums::and);
+            let more = counted.len() < processes.len();
+            let held = more || now < state.resting.settled();
+            let (cost, again) = (now.elapsed(), state.follow.look(sums.beside, held) || more);
             // The program goes on meanwhile, so what was seen is of some time between the two.
-            let mean = (before + resident()) / 2;
-            state.last = BesideSeen { processes: processes.len(), resident: mean, paged: stats.resident * page, sums };
+            let mean = (before + resident(&counted)) / 2;
+            let paged = stats.resident * page;
+            state.last = BesideSeen { processes: counted, resident: mean, paged, sums };
+            state.known.clone_from(&processes);
             state.all.beside_bytes = state.all.beside_bytes.max(state.follow.counted);
             state.soonest = now + (cost * RARELY / 3).max(PAUSE_MIN);
-            state.smaps = if again { state.soonest } else { now + (cost * RARELY).max(PAUSE) };
+            // A new process waits for its second look; many of them do not make looks frequent.
+            state.hurries = more && !state.hurries;
+            state.smaps = match (state.hurries, again) {
+                (true, _) => now + cost + SECOND,
+                (false, true) => state.soonest,
+                (false, false) => now + (cost * RARELY).max(PAUSE),
+            };
             let free = state.follow.grows + state.resting.room(sums.files);
             let short = Shortage {
                 ram: self.ram,
@@ -172,12 +190,14 @@ impl Beside<'_> {
             state.kept = (least, least + state.follow.grows);
             state.all.most_bytes = state.all.most_bytes.max(sums.all);
             self.stats.set_beside(state.kept.1);
-        } else if state.last.processes == processes.len() {
-            let (last, (least, most), paged) = (state.last, state.kept, stats.resident * page);
+        } else if state.last.processes.iter().all(|process| processes.contains(process)) {
+            let (last, (least, most), paged) = (&state.last, state.kept, stats.resident * page);
             let grown = last.growth(before, paged);
             self.stats.set_beside(most.max(least + grown));
             let all = (last.sums.all + paged + grown).saturating_sub(last.paged);
-            state.all.most_bytes = state.all.most_bytes.max(all);
+            // Pages that a forked child has from its parent count as paged for both.
+            let known = if changed { 0 } else { all };
+            state.all.most_bytes = state.all.most_bytes.max(known);
         }
         self.stats.ask_for_excess(self.ram);
         let least = state.follow.counted + FLOOR as u64 * page;
@@ -195,6 +215,12 @@ impl Beside<'_> {
     pub(crate) fn all(&self) -> AllMemory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).all
     }
+}
+
+/// The processes whose memory counts: all at the first look, and then those of the look before. A child of `vfork` has
+/// its parent's memory for a moment, and both would count.
+fn counted(processes: &[u32], known: &[u32]) -> Vec<u32> {
+    processes.iter().copied().filter(|process| known.is_empty() || known.contains(process)).collect()
 }
 
 /// Memory in RAM, each page divided by the number of its users.
@@ -258,30 +284,27 @@ Pss: 200 kB
     #[test]
     fn growth_since_a_look_is_that_of_what_is_not_paged_and_what_is_shared_counts_in_part() {
         let sums = Sums { beside: 100, files: 80, all: 300 };
-        let alone = BesideSeen { processes: 1, resident: 300, paged: 200, sums };
+        let alone = BesideSeen { processes: vec![1], resident: 300, paged: 200, sums };
         assert_eq!(
             [(340, 240), (340, 200), (250, 200), (320, 230)].map(|(all, paged)| alone.growth(all, paged)),
             [0, 40, 0, 0]
         );
         // Two that share all: of 200 in `statm` a half counted.
-        let two = BesideSeen { resident: 400, ..alone };
+        let two = BesideSeen { resident: 400, ..alone.clone() };
         assert_eq!([two.growth(440, 200), two.growth(440, 190)], [20, 25]);
         assert_eq!(BesideSeen::default().growth(50, 0), 0, "nothing is known");
     }
 
     #[test]
-    fn memory_of_more_processes_has_grown_if_two_looks_say_so_and_other_memory_at_once() {
-        let mut follow = Follow { last: 4, counted: 4, grows: 0 };
-        let mut counted = |(beside, more)| (follow.look(beside, more, false), follow.counted);
-        // A child has its parent's memory for a moment; another one stays, with memory of its own.
-        let looks = [(8, true), (4, false), (8, true), (9, false), (12, false), (2, false)];
-        assert_eq!(looks.map(&mut counted), [(true, 4), (false, 4), (true, 4), (true, 9), (true, 12), (true, 2)]);
+    fn a_new_process_counts_from_its_second_look_on() {
+        assert_eq!(counted(&[7, 9], &[]), [7, 9]);
+        assert_eq!([counted(&[7, 9, 12], &[7, 9]), counted(&[9, 12], &[7, 9, 12])], [[7, 9], [9, 12]]);
     }
 
     #[test]
     fn as_much_stays_free_as_memory_grew_between_two_looks_and_what_comes_back_has_its_place() {
-        let mut follow = Follow { last: 400, counted: 400, grows: 0 };
-        let mut look = |beside, held| (follow.look(beside, false, held), follow.counted, follow.grows);
+        let mut follow = Follow { counted: 400, grows: 0 };
+        let mut look = |beside, held| (follow.look(beside, held), follow.counted, follow.grows);
         assert_eq!(look(480, false), (true, 480, 80));
         assert_eq!(look(490, false), (true, 490, 40));
         assert_eq!(look(490, false), (false, 490, 20));
