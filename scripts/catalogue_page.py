@@ -197,7 +197,7 @@ LOSSES: list[tuple[str, Callable[[Row, Row], bool]]] = [
         lambda row, size: bool(part(row, "answer").get("sizes_itself")),
     ),
     (
-        "It took more RAM than its limit. Code and files leave late, and pages that processes share count for each; which of these it was is not counted",
+        "It took more RAM than its limit. Code and files in use, shared memory and the pagers' own tables, which are not paged, need more by themselves, or grew faster than the heap could leave",
         lambda row, size: size["pager"]["over_limit"] > 0,
     ),
     (

@@ -194,7 +194,7 @@ class Totals:
             at += " from other work, so all figures are to be measured again on a quiet machine"
         said = [f"{self.answered} of {self.programs} programs are measured{at}"]
         if self.limits[1]:
-            itself = f", {of(self.second)} of what it finds when it is made again, and {of(self.again)} of the second finds are so of the first" if self.again[1] else ""
+            itself = f", {of(self.second)} of what it finds a second time (it agrees so with itself for {of(self.again)})" if self.again[1] else ""
             said.append(
                 f"{of(self.limits)} limits are within {OF_FAST[0]} to {OF_FAST[1]} of what a search from outside finds{itself}; "
                 f"{of(self.pastes)} pasted limits kill nothing, {of(self.verdicts)} verdicts of `check` are what happens"

@@ -209,7 +209,7 @@ def test_ways_of_an_answer_have_times_and_what_was_equal() -> None:
 def test_totals_count_what_is_clear_and_nothing_else() -> None:
     page = script("catalogue_page")
     rows = [
-        row("near", answer=answer(), truth=truth(1.1), pairs=pairs(2.0, 1.0)),
+        row("near", answer=answer(), truth=truth(1.1), pairs=pairs(2.0, 1.0), again={"fast_bytes": 70, "distance": 1.17}),
         row("far", answer=answer(), truth=truth(1.2, "no", "yes", died=2), pairs=pairs(1.0, 2.0)),
         row("noise", answer=answer(), truth=truth(1.0, "no", "noise"), pairs=pairs(9.0, 1.0, equal=1)),
         row("none", answer=answer(limit=None), truth=truth(1.0) | {"distance": None, "paste_died": None}),
@@ -219,6 +219,8 @@ def test_totals_count_what_is_clear_and_nothing_else() -> None:
     ]
     found = page.totals(rows)
     assert (found.programs, found.answered, found.skipped) == (7, 4, 1)
+    # 60 beside 70 that the second search found, which is too far from what the first did.
+    assert found.second == (0, 1) and found.again == (0, 1)
     assert found.limits == (2, 4) and found.pastes == (2, 3) and found.verdicts == (4, 6)
     # One program's pager was not equal in each run.
     assert found.paged[75, "zram"] == (pytest.approx(1.25), 2)
