@@ -239,10 +239,13 @@ def minutes(rows: Sequence[Row], stage: str) -> float:
 
 
 def builds(rows: Sequence[Row]) -> str:
-    """Which builds of coldframe have measured the stages, as far as that is noted."""
-    noted = {stage: sorted({found["commit"] for row in rows if (found := row.get(stage, {})).get("commit")}) for stage in STAGES}
-    said = "; ".join(f"{stage}: {', '.join(commits)}" for stage, commits in noted.items() if commits)
-    return f"Commits of coldframe: {said}. " if said else ""
+    """Which builds of coldframe have measured the stages, as far as that is noted, and how many programs each."""
+    said = []
+    for stage in STAGES:
+        commits = [row[stage].get("commit") or "not noted" for row in rows if stage in row]
+        if set(commits) - {"not noted"}:
+            said.append(f"{stage}: {', '.join(f'{one} {commits.count(one)}' for one in sorted(set(commits)))}")
+    return f"Programs by the commit of coldframe that measured them: {'; '.join(said)}. " if said else ""
 
 
 def page(data: Row) -> str:

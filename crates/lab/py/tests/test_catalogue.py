@@ -299,6 +299,13 @@ def test_the_page_the_plot_the_table_and_the_schema_are_those_of_the_data() -> N
     assert {one["name"] for one in found["programs"]} <= known
 
 
+def test_the_page_says_which_builds_have_measured() -> None:
+    builds = script("catalogue_page").builds
+    rows = [row("a", pairs={"commit": "aa"}), row("b", pairs={"commit": "bb"}), row("c", pairs={"commit": "aa"}), row("d", pairs={}, truth={}), row("e")]
+    assert builds(rows) == "Programs by the commit of coldframe that measured them: pairs: aa 2, bb 1, not noted 1. "
+    assert builds(rows[-2:]) == ""
+
+
 def test_the_parquet_file_is_the_same_table() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     page = script("catalogue_page")

@@ -196,8 +196,9 @@ impl Beside<'_> {
             self.stats.set_beside(most.max(least + grown));
             let all = (last.sums.all + paged + grown).saturating_sub(last.paged);
             // Pages that a forked child has from its parent count as paged for both.
-            let known = if changed { 0 } else { all };
-            state.all.most_bytes = state.all.most_bytes.max(known);
+            if !changed {
+                state.all.most_bytes = state.all.most_bytes.max(all);
+            }
         }
         self.stats.ask_for_excess(self.ram);
         let least = state.follow.counted + FLOOR as u64 * page;
