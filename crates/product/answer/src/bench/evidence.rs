@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::rules::{NEAR, REPEATS};
+use super::rules::{DELAYED, NEAR, REPEATS};
 use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
 use crate::run::runs::{By, Run, Runs};
@@ -17,6 +17,15 @@ const WAITED: f64 = 0.25;
 /// A program of whose memory less than this part, by so many bytes, cannot leave in a limit without swap has taken less
 /// itself.
 const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
+
+/// How likely a size is too small, by one run alone: that ended otherwise than alone, that was late; the least after a
+/// fast one, and the most after a slow one. Chance makes a run slow more often than fast. Guesses, tried on a fake
+/// machine with noise (`bench/fit/tests.rs`).
+const DIED: f64 = 0.999;
+const LATE: f64 = 0.97;
+const DOUBT: (f64, f64) = (0.05, 0.75);
+/// A run that is nearer than this part to the longest time that is fast enough says little.
+const UNCLEAR: f64 = 0.04;
 
 /// Whether a program takes less by itself in a limit: by the most that could not leave at one time. What it had at its
 /// peak says less: in a limit that moment comes while files fill it.
@@ -118,6 +127,8 @@ pub struct Evidence {
     pub near: bool,
     /// Whether the program has taken less by itself.
     pub takes_less: bool,
+    /// How likely the size is too small, if this is one run, and nothing else is known.
+    pub too_small: f64,
 }
 
 impl Evidence {
@@ -128,7 +139,15 @@ impl Evidence {
         let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
         let (Some(plain_seconds), Some(median)) = (middle(&alone), middle(&less)) else {
             let judgement = Judgement::CannotTell(Lack::Runs);
-            return Evidence { times: 0.0, clock, judgement, within: false, near: false, takes_less: false };
+            return Evidence {
+                times: 0.0,
+                clock,
+                judgement,
+                within: false,
+                near: false,
+                takes_less: false,
+                too_small: 0.5,
+            };
         };
         let longest = |seconds: f64| Limits::slower(Some(slowdown)).longest(seconds);
         let limit = longest(plain_seconds);
@@ -151,7 +170,14 @@ impl Evidence {
             true => Judgement::Yes,
             false => Judgement::No,
         };
-        Evidence { times: median / plain_seconds.max(f64::MIN_POSITIVE), clock, judgement, within, near, takes_less }
+        let too_small = match median / limit {
+            _ if !ended && !runs.more => DIED,
+            _ if above => DOUBT.0,
+            part if runs.more || part > DELAYED => LATE,
+            part => (0.5 + part.ln() / (2.0 * UNCLEAR)).clamp(DOUBT.0, DOUBT.1),
+        };
+        let times = median / plain_seconds.max(f64::MIN_POSITIVE);
+        Evidence { times, clock, judgement, within, near, takes_less, too_small }
     }
 }
 

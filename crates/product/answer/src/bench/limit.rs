@@ -14,11 +14,10 @@ use std::rc::Rc;
 use coldframe_sheet::quantity::human_size;
 
 use super::evidence::{Evidence, Judgement};
-use super::fit::DELAYED;
 use super::limit_answer::{ending, KILLED};
 use super::log::RunLog;
 use super::plan::{Course, Plan};
-use super::rules::REPEATS_NEAR;
+use super::rules::{DELAYED, REPEATS_NEAR};
 use super::trial::{Outcome, Refusal, Trial};
 use crate::listener::Listener;
 use crate::predict::question::Limits;

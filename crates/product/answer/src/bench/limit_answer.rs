@@ -109,7 +109,7 @@ impl LimitAnswer {
             Some(Judgement::No) if sizes_itself => Some(Lack::Larger),
             // All that it takes without a limit was counted.
             _ if fit.fast.is_some_and(|ram| ram >= parts.peak_bytes) => None,
-            Some(Judgement::CannotTell(lack)) => Some(*lack),
+            Some(Judgement::CannotTell(lack)) if !fit.sure => Some(*lack),
             Some(_) => None,
             None => Some(Lack::Runs),
         };

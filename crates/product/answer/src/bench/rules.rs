@@ -11,6 +11,9 @@ pub const REPEATS_NEAR: usize = REPEATS + 2;
 /// A median this near to the limit, as a part of it, is measured again.
 pub const NEAR: f64 = 0.1;
 
+/// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
+pub const DELAYED: f64 = 1.6;
+
 /// Whether the median of these runs is so near to this limit that more runs may say otherwise.
 pub fn is_near(runs: &Runs, limit: f64) -> bool {
     (runs.seconds / limit - 1.0).abs() < NEAR

@@ -6,7 +6,7 @@ use coldframe_tidy::{crates, crates_of, home, sources, text, PARTS};
 /// The most lines of code of each crate. Who needs more takes something away, or says in the commit why not.
 #[rustfmt::skip]
 const LIMITS: &[(&str, usize)] = &[
-    ("answer", 12_820),
+    ("answer", 12_890),
     ("capi", 240),
     ("cli", 1_300),
     ("core", 5_360),
@@ -39,7 +39,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 48_510), ("lab", 20_000, 21_720)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 48_580), ("lab", 20_000, 21_720)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {

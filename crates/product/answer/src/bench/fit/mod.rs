@@ -2,7 +2,7 @@
 //! which it lives; both without swap, as in a container. Then what swap, our pager and files in RAM change.
 //!
 //! ```text
-//!   alone, files cold ─► a guess ─► bisection: killed or too slow: more; fast enough: less ─► the size again
+//!   alone, files cold ─► sizes that half of what was seen speaks for ([`Threshold`]) ─► the likely one again and again
 //!     ─► a given size ─► less with swap ─► the least that lives ─► files in RAM already ─► our pager
 //! ```
 //! The group's peak is the largest size. A program that is killed ends soon, so a search costs few run times. What
@@ -11,29 +11,38 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::evidence::{Clock, Evidence, Judgement};
-use super::plan::{Course, Plan};
-use super::rules::{REPEATS, REPEATS_NEAR, SHORT};
-use super::trial::{Outcome, Trial};
+use self::threshold::Threshold;
+use crate::bench::evidence::{Clock, Evidence, Judgement};
+use crate::bench::log::RunLog;
+use crate::bench::plan::{Course, Plan};
+use crate::bench::rules::{DELAYED, REPEATS, REPEATS_NEAR, SHORT};
+use crate::bench::trial::{Outcome, Trial};
 use crate::listener::Listener;
 use crate::predict::curve::round_limit;
 use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
-use crate::run::runs::{By, Way};
+use crate::run::runs::{By, Runs, Way};
 use crate::run::runtime::Runtime;
 
-use super::log::RunLog;
+#[cfg(test)]
+mod tests;
+pub mod threshold;
 
-/// Sizes that the search runs.
-const SIZES: usize = 9;
+/// Runs of the search at most.
+const RUNS: usize = 30;
+/// How likely an end of an interval is on its side of the least fast size, before the search ends.
+const LIKELY: f64 = 0.75;
+/// Every second run asks about a size that is good with this probability: the one at a half, asked alone, is never told
+/// from those below it.
+const BELOW: f64 = 0.3;
+/// How likely the recommended size must be large enough, where its own runs leave a doubt.
+const SURE: f64 = 0.75;
+/// The part of the time that other questions than the least fast size have.
+const RESERVE: f64 = 0.4;
+/// How often the search moves to another size after it was run again.
+const MOVES: usize = 6;
 /// The search ends when the next smaller size is this near, as a part of the size, or this many bytes.
 const CLOSE: (f64, u64) = (1.0 / 24.0, 512 << 10);
-/// The next size after a good one that was guessed, and after others, as parts of it.
-const BELOW: (f64, f64) = (0.94, 0.6);
-/// The next size after a guess that was too small.
-const ABOVE: f64 = 1.12;
-/// A run of more times the program's own time was delayed by its limit, and not by other programs alone.
-pub const DELAYED: f64 = 1.6;
 /// A run in a limit is ended after so many times its own time and so many seconds: in the search for a fast size, and
 /// in that for one that lives.
 const PATIENCE: (f64, f64) = (DELAYED, 1.0);
@@ -44,9 +53,7 @@ const BUSY: f64 = 2.0;
 const SWAPPED: [f64; 3] = [0.75, 0.5, 0.35];
 /// Runs for the least size that lives.
 const LIVES: usize = 4;
-/// How often a size that did not stay good is enlarged by a sixteenth.
-const ENLARGED: usize = 4;
-/// By so many times, if it is all that the program takes without a limit, and it sizes itself by its limit.
+/// The next size after all that the program takes without a limit, if it sizes itself by its limit, in times of it.
 const LARGER: f64 = 1.5;
 /// A longer program's result is not run again, in seconds.
 const LONG: f64 = 8.0;
@@ -80,6 +87,8 @@ pub struct Fit {
     pub lives: Option<u64>,
     /// The least where its files are in RAM already, if that was run.
     pub warm: Option<u64>,
+    /// Whether all runs together leave little doubt of the least fast one, however much each of them varies.
+    pub sure: bool,
     /// The least with swap, and with our pager.
     pub swapped: Vec<(Way, u64)>,
     /// Why there are no more runs, one sentence each.
@@ -96,7 +105,8 @@ impl Plan for InGroup {
         }
         let none = Way::limit();
         let fast = fitting.fast(&none)?;
-        let mut fit = Fit { fast, ..Fit::default() };
+        let sure = fast.is_some_and(|fast| fitting.threshold(&none).is_good(fast) >= SURE);
+        let mut fit = Fit { fast, sure, ..Fit::default() };
         if let Some(given) = self.given {
             fitting.measure(&fitting.cold(&none, given))?;
         }
@@ -203,84 +213,110 @@ impl Fitting<'_, '_> {
         Ok(self.is_good(kind))
     }
 
-    /// The program alone once more, if it is short and time is left.
+    /// The program alone once more, if it is short and time is left: what is fast enough is a matter of all such runs.
     fn alone_again(&mut self) -> Result<(), Trial> {
         let plain = self.course.runs().plain();
-        let wanted = if plain.seconds < SHORT { REPEATS_NEAR + 2 } else { REPEATS };
-        if plain.runs.len() < wanted && plain.seconds < LONG && self.left() >= 6.0 * plain.seconds {
+        if plain.seconds < LONG && self.left() >= 6.0 * plain.seconds {
             self.course.run(Trial { cold: Rc::clone(&self.plan.cold), ..Trial::plain(Some(self.left())) })?;
         }
         Ok(())
     }
 
-    /// The least limit with which the program is fast enough, measured again.
+    /// The least limit with which the program is fast enough, run until that is no matter of chance.
     fn fast(&mut self, way: &Way) -> Result<Option<u64>, Trial> {
-        let mut sizes = Vec::new();
-        for count in 0..SIZES {
-            let Some(ram) = self.searched(way, &sizes).next_size() else { break };
-            if self.measure(&self.cold(way, ram))?.is_none() {
+        let reserve = RESERVE * self.left();
+        for count in 0..RUNS {
+            let threshold = self.threshold(way);
+            let (low, high) = (threshold.good(1.0 - LIKELY), threshold.good(LIKELY));
+            if close(high, low) || self.left() < reserve {
+                break;
+            }
+            let ram = round_limit(threshold.good(if count % 2 == 0 { 0.5 } else { BELOW }));
+            if !self.run(&self.cold(way, ram))? {
                 self.note_end("further sizes were not run");
                 break;
             }
-            sizes.push(ram);
-            if count % 2 == 1 {
+            if count % REPEATS == 1 {
                 self.alone_again()?;
             }
         }
-        let search = self.searched(way, &sizes);
-        let confirmed = self.confirmed(way, search.good.unwrap_or(search.peak))?;
-        // What it takes without a limit was counted; less was seen not to do.
-        let whole = round_limit(self.peak());
-        let seen = !sizes.is_empty() || self.evidence(&self.cold(way, whole)).is_some();
-        Ok(confirmed.or(seen.then_some(whole)))
-    }
-
-    /// The search after these sizes, judged by all runs until now: each run alone may change what is fast enough, and
-    /// how much the program takes.
-    fn searched(&self, way: &Way, sizes: &[u64]) -> Bisection {
-        let mut search = Bisection::new(self.plan.guess, round_limit(self.peak()));
-        let judged = |ram: &u64| Some((*ram, self.is_good(&self.cold(way, *ram))?));
-        let (good, bad): (Vec<_>, Vec<_>) = sizes.iter().filter_map(judged).partition(|(_, good)| *good);
-        search.bad = bad.into_iter().map(|(ram, _)| ram).max().unwrap_or(0);
-        search.good = good.into_iter().map(|(ram, _)| ram).filter(|ram| *ram > search.bad).min();
-        search
-    }
-
-    /// Runs a size again, and larger ones, until one stays good and is no matter of chance.
-    fn confirmed(&mut self, way: &Way, ram: u64) -> Result<Option<u64>, Trial> {
-        let (mut ram, mut perhaps) = (ram, None);
-        for _ in 0..=ENLARGED {
+        let (mut ram, mut perhaps) = (self.estimate(way), None);
+        for _ in 0..MOVES {
             let kind = self.cold(way, ram);
-            loop {
-                let (seconds, evidence) = (self.plain_seconds(), self.evidence(&kind));
-                let near = evidence.is_none_or(|evidence| evidence.near);
-                let wanted = match (seconds < SHORT, near) {
-                    (true, true) => REPEATS_NEAR,
-                    (true, false) => REPEATS,
-                    (false, _) if seconds < LONG => 2,
-                    (false, _) => 1,
-                };
-                let runs = self.course.runs().like(&kind).unwrap_or_default();
-                if runs.runs.len() >= wanted || runs.failed.is_some() || !self.run(&kind)? {
-                    break;
-                }
-                self.alone_again()?;
+            let good = self.repeated(&kind)? == Some(true);
+            perhaps = perhaps.or(good.then_some(ram));
+            let Some(evidence) = self.evidence(&kind) else { break };
+            if good && (evidence.judgement == Judgement::Yes || self.threshold(way).is_good(ram) >= SURE) {
+                return Ok(Some(ram));
             }
-            match self.evidence(&kind) {
-                // No time was left: larger sizes that were run before count.
-                None => return Ok(self.known(way, ram).or(perhaps)),
-                Some(evidence) if evidence.judgement == Judgement::Yes => return Ok(Some(ram)),
-                Some(evidence) if evidence.within => perhaps = perhaps.or(Some(ram)),
-                Some(_) => {}
-            }
-            let larger = match ram >= round_limit(self.peak()) {
-                true if self.evidence(&kind).is_some_and(|evidence| evidence.takes_less) => LARGER,
-                true => 1.0 + 1.0 / 32.0,
-                false => 17.0 / 16.0,
+            let next = Some(self.estimate(way)).filter(|next| *next > ram);
+            ram = match (ram >= self.whole(), evidence.takes_less) {
+                // All that it takes without a limit may not be enough for a program that sizes itself by it.
+                (true, true) => round_limit((ram as f64 * LARGER) as u64),
+                (true, false) => break,
+                (false, true) => self.whole(),
+                (false, false) => next.unwrap_or(round_limit(ram + ram / 32)).min(self.whole()),
             };
-            ram = round_limit((ram as f64 * larger) as u64);
         }
-        Ok(perhaps)
+        // What it takes without a limit was counted; less was seen not to do.
+        let seen = !self.kinds(way).is_empty();
+        Ok(perhaps.or(self.known(way, ram)).or(seen.then_some(self.whole())))
+    }
+
+    /// All that it takes without a limit, as a limit.
+    fn whole(&self) -> u64 {
+        round_limit(self.peak())
+    }
+
+    /// The size that is as likely too small as too large, or one near it that was run.
+    fn estimate(&self, way: &Way) -> u64 {
+        let ram = round_limit(self.threshold(way).good(0.5));
+        let sizes = self.kinds(way).into_iter().filter_map(|runs| runs.ram_bytes);
+        let near = sizes.filter(|size| size.abs_diff(ram) <= ram / 32);
+        near.min_by_key(|size| size.abs_diff(ram)).unwrap_or(ram)
+    }
+
+    /// Runs in a limit that read their files from the disk, by size.
+    fn kinds(&self, way: &Way) -> Vec<Runs> {
+        let cold = !self.plan.cold.is_empty();
+        let kinds = self.course.runs().kinds().into_iter();
+        kinds.filter(|(known, runs)| known == way && runs.cold == cold).map(|(_, runs)| runs).collect()
+    }
+
+    /// Where the least fast size lies, after all runs until now: a later run alone may change what is fast enough.
+    fn threshold(&self, way: &Way) -> Threshold {
+        let mut threshold = Threshold::new(self.whole(), self.plan.guess);
+        let plain = self.course.runs().plain();
+        for runs in self.kinds(way) {
+            for run in &runs.runs {
+                let one = Runs { runs: vec![run.clone()], seconds: run.seconds, ..runs.clone() };
+                let evidence = Evidence::judge(&plain, &one, self.plan.limits.slowdown);
+                threshold.saw(runs.ram_bytes.unwrap_or(0), evidence.too_small);
+            }
+        }
+        threshold
+    }
+
+    /// Runs a size again, near the limit more often; whether it is fast enough. `None`: no time was left for a run.
+    fn repeated(&mut self, kind: &Trial) -> Result<Option<bool>, Trial> {
+        loop {
+            // Chance makes a run slow more often than fast.
+            let slow = |evidence: &Evidence| !evidence.within && evidence.times < DELAYED && !evidence.takes_less;
+            let open = |evidence: Evidence| evidence.near || slow(&evidence);
+            let (seconds, open) = (self.plain_seconds(), self.evidence(kind).is_none_or(open));
+            let wanted = match (seconds < SHORT, open) {
+                (true, true) => REPEATS_NEAR,
+                (true, false) => REPEATS,
+                (false, true) if seconds < LONG => REPEATS,
+                (false, false) if seconds < LONG => 2,
+                (false, _) => 1,
+            };
+            let runs = self.course.runs().like(kind).unwrap_or_default();
+            if runs.runs.len() >= wanted || runs.failed.is_some() || !self.run(kind)? {
+                return Ok(self.is_good(kind));
+            }
+            self.alone_again()?;
+        }
     }
 
     /// The least size beyond this one that was run, and is fast enough beyond doubt.
@@ -385,42 +421,4 @@ impl Fitting<'_, '_> {
 
 fn close(good: u64, bad: u64) -> bool {
     good.saturating_sub(bad) <= CLOSE.1.max((good as f64 * CLOSE.0) as u64)
-}
-
-/// The search for the least good size. All of the peak counts as good until it is run.
-#[derive(Clone, Copy, Debug)]
-struct Bisection {
-    guess: Option<u64>,
-    peak: u64,
-    /// The largest size that was not good.
-    bad: u64,
-    /// The least size that was good, and larger than that.
-    good: Option<u64>,
-}
-
-impl Bisection {
-    fn new(guess: Option<u64>, peak: u64) -> Bisection {
-        Bisection { guess: guess.filter(|guess| *guess < peak), peak, bad: 0, good: None }
-    }
-
-    /// The next size; `None`: it is found.
-    fn next_size(&self) -> Option<u64> {
-        let top = self.good.unwrap_or(self.peak);
-        if close(top, self.bad) {
-            return None;
-        }
-        let middle = (top + self.bad) / 2;
-        let part = |ram: u64, part: f64| (ram as f64 * part) as u64;
-        let guess = self.guess.map_or(part(self.peak, 0.75), round_limit);
-        let next = match (self.bad, self.good) {
-            (0, None) => guess,
-            (0, Some(good)) if good == round_limit(guess) => part(good, BELOW.0),
-            (0, Some(good)) => part(good, BELOW.1),
-            (bad, None) if self.guess.is_some() && bad == round_limit(guess) => part(bad, ABOVE).min(middle),
-            _ => middle,
-        };
-        let next = round_limit(next);
-        let next = if next < top { next } else { top - if top > 16 << 20 { 1 << 20 } else { 256 << 10 } };
-        (next > self.bad && next < top).then_some(next)
-    }
 }
