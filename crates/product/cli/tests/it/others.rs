@@ -48,7 +48,8 @@ fn a_run_is_shown_beside_what_only_looks_like_one_and_its_name_cannot_command_a_
         let output = finish(coldframe(words));
         let text = stdout(&output);
         assert!(output.status.success(), "{}", stderr(&output));
-        assert!(text.contains("ev?]0;x??il"), "{text}");
+        // A table cuts a name where another run's row takes the room.
+        assert!(text.contains("ev?]0;x?"), "{text}");
         assert!(!text.contains(['\x1b', '\x07']), "{text}");
     }
     // The run's process is the program, and not its pager, which has the statistics.
