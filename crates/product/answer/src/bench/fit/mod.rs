@@ -250,12 +250,12 @@ impl Fitting<'_, '_> {
                 return Ok(Some(ram));
             }
             let next = Some(self.estimate(way)).filter(|next| *next > ram);
-            ram = match (ram >= self.whole(), evidence.takes_less) {
+            ram = match ram >= self.whole() {
                 // All that it takes without a limit may not be enough for a program that sizes itself by it.
-                (true, true) => round_limit((ram as f64 * LARGER) as u64),
-                (true, false) => break,
-                (false, true) => self.whole(),
-                (false, false) => next.unwrap_or(round_limit(ram + ram / 32)).min(self.whole()),
+                true if evidence.takes_less => round_limit((ram as f64 * LARGER) as u64),
+                true => break,
+                false if evidence.takes_less && !evidence.within && !evidence.near => self.whole(),
+                false => next.unwrap_or(round_limit(ram + ram / 32)).min(self.whole()),
             };
         }
         // What it takes without a limit was counted; less was seen not to do.

@@ -23,7 +23,8 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// All sizes up to this one. `likely`: half of the weight lies above this size.
+    /// All sizes up to this one. `likely`: half of the weight lies above this size. In each half an equal part of bytes
+    /// has an equal weight: hardly a program needs a small part of what it takes.
     pub fn new(largest: u64, likely: Option<u64>) -> Threshold {
         let mut sizes = vec![largest];
         let least = (largest as f64 * LEAST) as u64;
@@ -33,10 +34,10 @@ impl Threshold {
             sizes.push(size);
         }
         let likely = likely.unwrap_or(largest / 2);
-        let above = sizes.iter().filter(|size| **size >= likely).count().max(1);
-        let below = (sizes.len() - above).max(1);
-        let weight = |place: usize| 0.5 / if place < above { above as f64 } else { below as f64 };
-        let mut threshold = Threshold { weights: (0..sizes.len()).map(weight).collect(), sizes };
+        let of = |above: bool| sizes.iter().filter(move |size| (**size >= likely) == above).map(|size| *size as f64);
+        let sums = [of(false).sum::<f64>(), of(true).sum::<f64>()];
+        let weight = |size: &u64| *size as f64 / sums[usize::from(*size >= likely)];
+        let mut threshold = Threshold { weights: sizes.iter().map(weight).collect(), sizes };
         threshold.normalize();
         threshold
     }
