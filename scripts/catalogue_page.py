@@ -304,7 +304,7 @@ def page(data: Row) -> str:
     else:
         text += "Not run yet.\n\n"
     text += "## Our pager beside the kernel's swap\n\n" + (
-        "In 75 and 50 % of the limit (of the peak, where there is none), in turns with runs without a limit; times are multiples of theirs.\n"
+        "In 75 and 50 % of the limit that was known then (of the peak, where there was none), in turns with runs without a limit; times are multiples of theirs.\n"
         "`-`: not each run ended as the program alone within its time. `!`: our pager takes more than 1.3 times as long as zram. In brackets:\n"
         "our pager's time where it took more RAM than its limit (by a twentieth and 1 MiB or more), which counts as no time.\n"
         "The kernel's limit counts files that are only read or written, and a tmpfs; our pager counts what the processes map. So its times\n"

@@ -417,6 +417,19 @@ fn a_program_that_sizes_itself_by_its_limit_may_need_more_than_it_takes_without_
 }
 
 #[test]
+fn a_program_that_takes_less_in_a_small_limit_is_not_given_its_peak() {
+    let group = |mib: u64| GroupUse { peak_bytes: mib * MIB, fixed_bytes: mib * MIB / 5 * 4, ..GroupUse::default() };
+    for least in [40, 56, 57, 90, 200] {
+        let mut fake = in_group(810, least, 30);
+        fake.group = Some(group(810));
+        (fake.limit.table, fake.limit.group) = (vec![(4000, 0.9, 0), (least - 1, 1.5, 0)], Some(group(50)));
+        let (_, answer) = fitted(&mut fake, vec![], &[]);
+        let found = mib(answer.limit.recommended_bytes).unwrap();
+        assert!((least..=least * 23 / 20).contains(&found), "{least}: {found}, {:?}", sizes(&fake));
+    }
+}
+
+#[test]
 fn files_that_are_in_ram_already_and_swap_are_searched_only_if_they_may_change_something() {
     let zram = Way::kernel(Some("zram".into()));
     let mut fake = in_group(100, 80, 60);

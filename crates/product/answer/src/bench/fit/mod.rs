@@ -254,7 +254,9 @@ impl Fitting<'_, '_> {
                 // All that it takes without a limit may not be enough for a program that sizes itself by it.
                 true if evidence.takes_less => round_limit((ram as f64 * LARGER) as u64),
                 true => break,
-                false if evidence.takes_less && !evidence.within && !evidence.near => self.whole(),
+                false if evidence.takes_less && !evidence.within && !evidence.near => {
+                    self.known(way, ram).unwrap_or(self.whole())
+                }
                 false => next.unwrap_or(round_limit(ram + ram / 32)).min(self.whole()),
             };
         }
@@ -289,8 +291,8 @@ impl Fitting<'_, '_> {
         let plain = self.course.runs().plain();
         for runs in self.kinds(way) {
             for run in &runs.runs {
-                let one = Runs { runs: vec![run.clone()], seconds: run.seconds, ..runs.clone() };
-                let evidence = Evidence::judge(&plain, &one, self.plan.limits.slowdown);
+                let single = Runs { runs: vec![run.clone()], seconds: run.seconds, ..runs.clone() };
+                let evidence = Evidence::judge(&plain, &single, self.plan.limits.slowdown);
                 threshold.saw(runs.ram_bytes.unwrap_or(0), evidence.too_small);
             }
         }

@@ -34,8 +34,8 @@ impl Threshold {
             sizes.push(size);
         }
         let likely = likely.unwrap_or(largest / 2);
-        let of = |above: bool| sizes.iter().filter(move |size| (**size >= likely) == above).map(|size| *size as f64);
-        let sums = [of(false).sum::<f64>(), of(true).sum::<f64>()];
+        let half = |above: bool| sizes.iter().filter(move |size| (**size >= likely) == above).map(|size| *size as f64);
+        let sums = [half(false).sum::<f64>(), half(true).sum::<f64>()];
         let weight = |size: &u64| *size as f64 / sums[usize::from(*size >= likely)];
         let mut threshold = Threshold { weights: sizes.iter().map(weight).collect(), sizes };
         threshold.normalize();
