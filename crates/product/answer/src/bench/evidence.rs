@@ -18,11 +18,12 @@ const WAITED: f64 = 0.25;
 /// itself.
 const SMALLER_HEAP: (f64, u64) = (0.8, 8 << 20);
 
-/// How likely a size is too small, by one run alone: that ended otherwise than alone, that was late; the least after a
-/// fast one, and the most after a slow one. Chance makes a run slow more often than fast. Guesses, tried on a fake
-/// machine with noise (`bench/fit/tests.rs`).
+/// How likely a size is too small after one run that ended otherwise than alone.
 const DIED: f64 = 0.999;
+/// After one that took too long by far.
 const LATE: f64 = 0.97;
+/// At least, after any other run, and at most: chance makes a run slow more often than fast. Fitted on a fake machine
+/// with noise (`bench/fit/tests.rs`).
 const DOUBT: (f64, f64) = (0.05, 0.75);
 /// A run that is nearer than this part to the longest time that is fast enough says little.
 const UNCLEAR: f64 = 0.04;
@@ -170,13 +171,13 @@ impl Evidence {
             true => Judgement::Yes,
             false => Judgement::No,
         };
+        let times = median / plain_seconds.max(f64::MIN_POSITIVE);
         let too_small = match median / limit {
-            _ if !ended && !runs.more => DIED,
+            _ if runs.failed.is_some() => DIED,
             _ if above => DOUBT.0,
-            part if runs.more || part > DELAYED => LATE,
+            _ if runs.more || times > DELAYED => LATE,
             part => (0.5 + part.ln() / (2.0 * UNCLEAR)).clamp(DOUBT.0, DOUBT.1),
         };
-        let times = median / plain_seconds.max(f64::MIN_POSITIVE);
         Evidence { times, clock, judgement, within, near, takes_less, too_small }
     }
 }

@@ -2,7 +2,7 @@
 //! which it lives; both without swap, as in a container. Then what swap, our pager and files in RAM change.
 //!
 //! ```text
-//!   alone, files cold ─► sizes that half of what was seen speaks for ([`Threshold`]) ─► the likely one again and again
+//!   alone, files cold ─► sizes as likely too small as too large ([`Threshold`]) ─► the likeliest one several times
 //!     ─► a given size ─► less with swap ─► the least that lives ─► files in RAM already ─► our pager
 //! ```
 //! The group's peak is the largest size. A program that is killed ends soon, so a search costs few run times. What
@@ -262,6 +262,7 @@ impl Fitting<'_, '_> {
         }
         // What it takes without a limit was counted; less was seen not to do.
         let seen = !self.kinds(way).is_empty();
+        let perhaps = perhaps.filter(|ram| self.is_good(&self.cold(way, *ram)) == Some(true));
         Ok(perhaps.or(self.known(way, ram)).or(seen.then_some(self.whole())))
     }
 
