@@ -91,14 +91,18 @@ fn each_kind_of_program_has_its_sentences() {
 
 #[test]
 fn a_line_to_paste_has_a_margin_that_is_said_and_none_is_there_without_a_recommendation() {
-    let printed = joined(&answer(program([80, 20, 0], 90, 85), vec![], &[], None));
+    let answered = answer(program([80, 20, 0], 90, 85), vec![], &[], None);
+    let enough = answered.limit.fast_bytes.expect("a limit is recommended").div_ceil(MIB);
+    assert!((90..=95).contains(&enough), "fast from 90 MiB on, recommended {enough}");
+    let hard = (enough * 11).div_ceil(10);
+    let printed = joined(&answered);
     for wanted in [
-        "With 10 % on top, as a hard limit",
-        "docker run --memory 99m",
-        "compose mem_limit: 99m",
-        "Kubernetes limits: {memory: 99Mi} · systemd MemoryMax=99M · MemoryHigh=90M",
+        "With 10 % on top, as a hard limit".to_owned(),
+        format!("docker run --memory {hard}m"),
+        format!("compose mem_limit: {hard}m"),
+        format!("Kubernetes limits: {{memory: {hard}Mi}} · systemd MemoryMax={hard}M · MemoryHigh={enough}M"),
     ] {
-        assert!(printed.contains(wanted), "{printed}\nwanted: {wanted}");
+        assert!(printed.contains(&wanted), "{printed}\nwanted: {wanted}");
     }
     let none = joined(&answer(Fake { signal_at: Some(1), ..program([80, 20, 0], 90, 85) }, vec![], &[], None));
     assert!(!none.contains("docker"), "{none}");
