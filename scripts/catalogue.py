@@ -4,7 +4,7 @@
     python3 scripts/catalogue.py target/release/coldframe [--only NAME,NAME] [--stages answer,truth,pairs,again] [--minutes 110]
     python3 scripts/catalogue.py --page          makes the page from the data that is there
 
-The programs are those of scripts/catalogue.toml. Stages, each for all programs before the next begins:
+The programs are those of scripts/catalogue.toml. Stages, one program after the other, but pairs last:
 
     answer  `coldframe -- PROGRAM`: peak and its parts, limits without swap, with zram, with a disk, by our pager
     truth   scripts/limit.py beside it; `check` at 0.9 and 1.2 of the limit found from outside, beside three runs there;
@@ -78,13 +78,16 @@ def same(row: Row | None, sample: samples.Sample, seed: int, coldframe: str) -> 
 
 
 def left(chosen: Sequence[samples.Sample], stages: Sequence[str], rows: dict[str, Row]) -> list[tuple[str, samples.Sample]]:
-    """What is not measured yet: stage by stage; nothing of a program that cannot be run, or whose answer failed."""
+    """What is not measured yet, pairs last; nothing of a program that cannot be run, or whose answer failed.
+
+    A disk is slower in one hour than in another: what is compared (an answer and its truth) is measured one after the other."""
+    asked = [(stage, sample) for sample in chosen for stage in stages]
+    asked.sort(key=lambda todo: todo[0] == "pairs")
     todo = []
-    for stage in stages:
-        for sample in chosen:
-            row = rows.get(sample.name, {})
-            if stage not in row and "skipped" not in row and "error" not in row.get("answer", {}):
-                todo.append((stage, sample))
+    for stage, sample in asked:
+        row = rows.get(sample.name, {})
+        if stage not in row and "skipped" not in row and "error" not in row.get("answer", {}):
+            todo.append((stage, sample))
     return todo
 
 

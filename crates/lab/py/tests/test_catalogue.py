@@ -174,6 +174,9 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(tmp_path: Path) -> None
     todo = [(stage, program.name) for stage, program in catalogue.left(programs, ("answer", "truth"), rows)]
     # What failed is a row, and no more is measured of it.
     assert todo == [("answer", "c"), ("truth", "c")]
+    # An answer and its truth in the same hour; pairs are of all programs, after these.
+    todo = [stage + program.name for stage, program in catalogue.left(programs[1:], ("answer", "truth", "pairs"), {})]
+    assert todo == ["answerb", "truthb", "answerc", "truthc", "pairsb", "pairsc"]
     (whole,) = samples.parse(PROGRAM, "p")
     assert catalogue.same(row() | {"command": whole.command}, whole, 0, "1.0")
     assert not catalogue.same(row() | {"command": whole.command}, whole, 1, "1.0")
