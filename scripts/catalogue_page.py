@@ -121,9 +121,10 @@ def table_of_truth(rows: Sequence[Row]) -> str:
 def cause(row: Row, processors: int) -> str:
     """Why a distance is out of its bounds, as far as the runs show it."""
     found, said = part(row, "truth"), part(row, "answer")
+    small = any(one["of_limit"] > 1 and one["outside"] == "no" for one in found["checks"])
+    words = ["three runs at 1.2 of *fast* were too slow, too, so that *fast* is too small"] if small else []
     if said["limit_bytes"] is None:
-        return f"no limit is recommended: {said['cannot_tell']}"
-    words = []
+        return "; ".join([f"no limit is recommended: {said['cannot_tell']}", *words])
     second = part(row, "again")
     if second and not measure.within(second["distance"], *OF_FAST):
         words.append(f"the search from outside found {measure.mib(found['fast_bytes'])}, and {measure.mib(second['fast_bytes'])} MiB when it was made again")
@@ -151,7 +152,7 @@ def cause(row: Row, processors: int) -> str:
     if (said["plain_spread"] or 0) > NEAR:
         words.append(f"its own time varied by {100 * said['plain_spread']:.0f} %")
     if noisy(row, processors):
-        words.append("other programs had the processors")
+        words.append("more threads, its own or others, ran than there are processors")
     return "; ".join(words) or "not known"
 
 
@@ -267,8 +268,8 @@ def page(data: Row) -> str:
         text += (
             f"Measured {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} by coldframe {rows[0]['coldframe']} on {processors} processors ({machine['processor']}), "
             f"{machine['memory_bytes'] / (1 << 30):.0f} GiB,\n{machine['system']}, Linux {machine['kernel']}, cgroup {machine['groups']}; "
-            f"load {total.loads[0]:.1f} to {total.loads[1]:.1f}. A `~` marks a time that was measured while more processes ran\n"
-            "than there are processors: other work ran then. Such times are less sure than sizes.\n"
+            f"load {total.loads[0]:.1f} to {total.loads[1]:.1f}. A `~` marks a time that was measured while more threads ran\n"
+            "than there are processors, its own or others. Such times are less sure than sizes.\n"
             f"{builds(rows)}The stages took {', '.join(f'{stage} {took:.0f}' for stage in STAGES if (took := minutes(rows, stage)))} minutes; *again* is run only if it is asked for.\n\n"
         )
     text += (
@@ -289,7 +290,7 @@ def page(data: Row) -> str:
     text += "## Truth\n\n" + (
         "Beside it, `scripts/limit.py` finds the limit from outside: *fast* is the least with which the program is at most 10 % slower, by\n"
         "a search of its own; *distance* is the recommended limit over that, `!` is beyond 0.95 to 1.15. *Again* is the same\n"
-        "search once more, over the first. `check --max-slowdown 10%` was\n"
+        "search of another hour or day, over that one. `check --max-slowdown 10%` was\n"
         "asked about 0.9 and 1.2 times *fast*; `!`: three runs in such a limit say otherwise, *noise*: these three disagree. *Pasted died*:\n"
         "of three runs in the limit of the lines to paste.\n\n"
     )
