@@ -62,8 +62,9 @@ impl ManagedMemory {
         let managed = self.space().managed_within(self.space().span());
         managed.iter().try_for_each(|(range, _)| self.memory().uffd().register(range.clone()))?;
         self.memory().count_out(self.memory().resident());
-        let unguarded = managed.into_iter().filter(|(_, manner)| !manner.guarded);
-        unguarded.map(|(range, _)| range).try_for_each(|range| self.adopt(range))?;
+        // What nobody could ever touch has no page: some runtimes reserve 1 TiB, and use a thousandth.
+        let touchable = managed.into_iter().filter(|(_, manner)| manner.opened && !manner.guarded);
+        touchable.map(|(range, _)| range).try_for_each(|range| self.adopt(range))?;
         self.memory().kernel_owned.end();
         Ok(())
     }

@@ -126,3 +126,43 @@ int main(void) {
 }"#;
     check_paged("insists", &format!("{WATCHED}{main}"), 24 << 20, &[]);
 }
+
+/// As GHC does: it reserves 1 TiB and uses little of it. When it forks, its pages are looked at, and no others: over a
+/// million reads would tell.
+#[test]
+fn what_is_only_reserved_is_not_looked_at() {
+    let main = r#"
+static long reads_of_pagers(void) {
+    long sum = 0; glob_t all; char name[64], line[128]; long n;
+    CHECK(glob("/proc/[0-9]*", GLOB_ONLYDIR, NULL, &all) == 0);
+    for (size_t i = 0; i < all.gl_pathc; i++) {
+        snprintf(name, sizeof name, "%s/comm", all.gl_pathv[i]);
+        FILE *f = fopen(name, "r"); *line = 0;
+        if (f) { if (!fgets(line, sizeof line, f)) *line = 0; fclose(f); }
+        if (strcmp(line, "coldframe-pager\n")) continue;
+        snprintf(name, sizeof name, "%s/io", all.gl_pathv[i]);
+        if (!(f = fopen(name, "r"))) continue;
+        while (fgets(line, sizeof line, f)) if (sscanf(line, "syscr: %ld", &n) == 1) sum += n;
+        fclose(f);
+    }
+    globfree(&all); return sum;
+}
+int main(void) {
+    size_t len = (size_t)1 << 40;
+    char *all = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *used = all + len / 2;
+    CHECK(all != MAP_FAILED && MANAGED(used));
+    CHECK(mprotect(used, 64 * P, 3) == 0); memset(used, 'u', 64 * P);
+    CHECK(mprotect(used + 32 * P, 32 * P, PROT_NONE) == 0 && !watched(used));
+    long before = reads_of_pagers();
+    pid_t child = fork();
+    if (!child) _exit(used[5 * P] != 'u' || mprotect(used + 32 * P, 32 * P, 1) || used[40 * P] != 'u');
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0 && watched(used));
+    CHECK(reads_of_pagers() - before < 1000000);
+    CHECK(mprotect(used, 64 * P, 1) == 0);
+    for (int i = 0; i < 64 * P; i++) CHECK(used[i] == 'u');
+}"#;
+    let Some(program) = program("reserves", &format!("#include <glob.h>\n{WATCHED}{main}")) else { return };
+    let Some(mut command) = program.paged(24 << 20) else { return };
+    good(&mut command);
+}
