@@ -42,12 +42,12 @@ UNTESTED = --exclude coldframe-model --exclude coldframe-py --exclude coldframe-
 test:
 	@mkdir -p target; sh scripts/python.sh prepare > target/test-beside.log 2>&1 & prepared=$$!; \
 	$(CARGO) build --locked $(TESTED) || { wait $$prepared; exit 1; }; wait $$prepared; \
-	$(CARGO) test --locked --workspace $(UNTESTED) --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
+	$(CARGO) test --locked --workspace $(UNTESTED) --no-fail-fast --lib --bins --test '[!q]*' $(TESTFLAGS); code=$$?; \
 	sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
-	$(CARGO) test --locked -p coldframe-model --test '*' $(TESTFLAGS) || code=1; \
+	$(CARGO) test --locked --no-fail-fast -p coldframe-model --test '*' $(TESTFLAGS) || code=1; \
 	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
 	wait $$beside || code=1; cat target/test-beside.log; \
-	$(CARGO) test --locked --workspace --test 'quiet_*' $(TESTFLAGS) || code=1; exit $$code
+	$(CARGO) test --locked --no-fail-fast --workspace --test 'quiet_*' $(TESTFLAGS) || code=1; exit $$code
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:
