@@ -121,8 +121,8 @@ def table_of_truth(rows: Sequence[Row]) -> str:
 def cause(row: Row, processors: int) -> str:
     """Why a distance is out of its bounds, as far as the runs show it."""
     found, said = part(row, "truth"), part(row, "answer")
-    small = any(one["of_limit"] > 1 and one["outside"] == "no" for one in found["checks"])
-    words = ["three runs at 1.2 of *fast* were too slow, too, so that *fast* is too small"] if small else []
+    slow = any(one["of_limit"] > 1 and one["outside"] == "no" for one in found["checks"])
+    words = ["three runs at 1.2 of *fast* were too slow, so *fast* is not fast enough"] if slow else []
     if said["limit_bytes"] is None:
         return "; ".join([f"no limit is recommended: {said['cannot_tell']}", *words])
     second = part(row, "again")
@@ -290,7 +290,7 @@ def page(data: Row) -> str:
     text += "## Truth\n\n" + (
         "Beside it, `scripts/limit.py` finds the limit from outside: *fast* is the least with which the program is at most 10 % slower, by\n"
         "a search of its own; *distance* is the recommended limit over that, `!` is beyond 0.95 to 1.15. *Again* is the same\n"
-        "search of another hour or day, over that one. `check --max-slowdown 10%` was\n"
+        "search at another time, over the first. `check --max-slowdown 10%` was\n"
         "asked about 0.9 and 1.2 times *fast*; `!`: three runs in such a limit say otherwise, *noise*: these three disagree. *Pasted died*:\n"
         "of three runs in the limit of the lines to paste.\n\n"
     )
