@@ -98,9 +98,11 @@ impl Bus {
         self.done.pop_front()
     }
 
-    /// The end of the transfer at work; `None`: the device is idle.
+    /// The first end that nobody has taken: that of a transfer which is over, or else of the one at work; `None`: there
+    /// is none.
     pub fn next_end(&self) -> Option<Ps> {
-        self.current.map(|(end, _)| end)
+        let over = self.done.front().map(|(at, _)| *at);
+        over.or(self.current.map(|(end, _)| end))
     }
 
     /// Time of all transfers so far.
@@ -143,6 +145,16 @@ mod tests {
         let order: Vec<_> = std::iter::from_fn(|| bus.ended(Ps(30))).collect();
         assert_eq!(order, [load(0), load(2), load(1)]);
         assert_eq!((bus.next_end(), bus.busy()), (None, Ps(30)));
+    }
+
+    /// Who waits until the next end must not sleep past an end that came while other work took time.
+    #[test]
+    fn an_end_that_nobody_has_taken_is_the_next_end() {
+        let mut bus = Bus::default();
+        bus.submit(Ps(0), Ps(10), Some(load(0)), Class::Demand);
+        bus.submit(Ps(12), Ps(10), Some(load(1)), Class::Background);
+        assert_eq!(bus.next_end(), Some(Ps(10)));
+        assert_eq!((bus.ended(Ps(12)), bus.next_end()), (Some(load(0)), Some(Ps(22))));
     }
 
     #[test]
