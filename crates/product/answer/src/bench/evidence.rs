@@ -6,7 +6,7 @@ use std::fmt;
 use super::rules::{DELAYED, NEAR, REPEATS};
 use crate::predict::question::Limits;
 use crate::run::looks::group::GroupUse;
-use crate::run::runs::{By, Run, Runs};
+use crate::run::runs::{median, By, Run, Runs};
 
 /// Other programs that use so many processors may have delayed a run: without a limit, and in one, where the kernel's
 /// own threads work for it. Guesses, above what this machine's own services use.
@@ -138,7 +138,7 @@ impl Evidence {
     pub fn judge(plain: &Runs, runs: &Runs, slowdown: f64) -> Evidence {
         let clock = Clock::choose(plain, runs, slowdown);
         let (alone, less) = (clock.sorted(plain), clock.sorted(runs));
-        let (Some(plain_seconds), Some(median)) = (middle(&alone), middle(&less)) else {
+        let (Some(plain_seconds), Some(median)) = (median(&alone), median(&less)) else {
             let judgement = Judgement::CannotTell(Lack::Runs);
             return Evidence {
                 times: 0.0,
@@ -180,9 +180,4 @@ impl Evidence {
         };
         Evidence { times, clock, judgement, within, near, takes_less, too_small }
     }
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let count = sorted.len();
-    (count > 0).then(|| (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0)
 }

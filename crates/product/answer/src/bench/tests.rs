@@ -233,7 +233,7 @@ fn a_check_on_a_busy_machine_is_decided_by_work_and_one_of_an_unsteady_program_i
     }
     let unsteady =
         |seed| Fake { noise: 1.0, seed, ..limited(Behaviour { table: vec![(100, 2.1, 5)], ..Behaviour::default() }) };
-    let told: Vec<_> = (0..20).map(|seed| checked(&mut unsteady(seed)).unwrap()).collect();
+    let told: Vec<_> = (0..60).map(|seed| checked(&mut unsteady(seed)).unwrap()).collect();
     let doubt = told.iter().find(|verdict| !verdict.certain).expect("one of them cannot be told");
     assert!(doubt.why.as_ref().unwrap().contains("varies by") && doubt.lives.is_none() && !doubt.within);
 }

@@ -31,7 +31,7 @@ pub mod threshold;
 /// Runs of the search at most.
 const RUNS: usize = 30;
 /// How likely an end of an interval is on its side of the least fast size, before the search ends.
-const LIKELY: f64 = 0.75;
+const LIKELY: f64 = 0.85;
 /// Every second run asks about a size that is good with this probability: the one at a half, asked alone, is never told
 /// from those below it.
 const BELOW: f64 = 0.3;
@@ -216,7 +216,9 @@ impl Fitting<'_, '_> {
     /// The program alone once more, if it is short and time is left: what is fast enough is a matter of all such runs.
     fn alone_again(&mut self) -> Result<(), Trial> {
         let plain = self.course.runs().plain();
-        if plain.seconds < LONG && self.left() >= 6.0 * plain.seconds {
+        // One run alone may have been delayed itself, and everything is fast enough beside it.
+        let left = if plain.runs.len() == 1 { 3.0 } else { 6.0 };
+        if plain.seconds < LONG && self.left() >= left * plain.seconds {
             self.course.run(Trial { cold: Rc::clone(&self.plan.cold), ..Trial::plain(Some(self.left())) })?;
         }
         Ok(())
@@ -240,11 +242,10 @@ impl Fitting<'_, '_> {
                 self.alone_again()?;
             }
         }
-        let (mut ram, mut perhaps) = (self.estimate(way), None);
+        let mut ram = self.estimate(way);
         for _ in 0..MOVES {
             let kind = self.cold(way, ram);
             let good = self.repeated(&kind)? == Some(true);
-            perhaps = perhaps.or(good.then_some(ram));
             let Some(evidence) = self.evidence(&kind) else { break };
             if good && (evidence.judgement == Judgement::Yes || self.threshold(way).is_good(ram) >= SURE) {
                 return Ok(Some(ram));
@@ -262,8 +263,7 @@ impl Fitting<'_, '_> {
         }
         // What it takes without a limit was counted; less was seen not to do.
         let seen = !self.kinds(way).is_empty();
-        let perhaps = perhaps.filter(|ram| self.is_good(&self.cold(way, *ram)) == Some(true));
-        Ok(perhaps.or(self.known(way, ram)).or(seen.then_some(self.whole())))
+        Ok(self.surest(way).or(self.known(way, ram)).or(seen.then_some(self.whole())))
     }
 
     /// All that it takes without a limit, as a limit.
@@ -284,6 +284,14 @@ impl Fitting<'_, '_> {
         let cold = !self.plan.cold.is_empty();
         let kinds = self.course.runs().kinds().into_iter();
         kinds.filter(|(known, runs)| known == way && runs.cold == cold).map(|(_, runs)| runs).collect()
+    }
+
+    /// The least size that was run and fast enough, and is large enough after all runs.
+    fn surest(&self, way: &Way) -> Option<u64> {
+        let threshold = self.threshold(way);
+        let sizes = self.kinds(way).into_iter().filter_map(|runs| runs.ram_bytes);
+        let good = |ram: &u64| threshold.is_good(*ram) >= SURE && self.is_good(&self.cold(way, *ram)) == Some(true);
+        sizes.filter(good).min()
     }
 
     /// Where the least fast size lies, after all runs until now: a later run alone may change what is fast enough.
