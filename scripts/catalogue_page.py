@@ -136,6 +136,8 @@ def cause(row: Row, processors: int) -> str:
         wrong = "*fast*" if found["distance"] < 1 else "the limit"
         words.append(f"three runs at 0.9 of *fast* were fast enough, too, so that {wrong} is too large")
     low, high = sorted((said["limit_bytes"], found["fast_bytes"]))
+    if found["distance"] < 1 and high - low <= max(high // 16, measure.MIB):
+        words.append("the limit is less than the last step of the search from outside (a sixteenth, or 1 MiB) below *fast*")
     between = [one["times"] for one in said["ways"] if one["way"] == "none" and low <= one["ram_bytes"] < high and one["times"]]
     if len(between) > 1 and max(between) < SLOW + NEAR:
         words.append(f"between both limits the answer's runs took {min(between):.2f} to {max(between):.2f} times as long, near to the bound of {SLOW:.2f}")

@@ -16,7 +16,7 @@ class Server {
             exchange.sendResponseHeaders(200, text.length);
             exchange.getResponseBody().write(text);
             exchange.close();
-            if (end) new Thread(() -> { server.stop(1); System.exit(0); }).start();
+            if (end) new Thread(() -> { server.stop(0); System.exit(0); }).start();
         });
         server.start();
         Files.writeString(Path.of("port.new"), String.valueOf(server.getAddress().getPort()));

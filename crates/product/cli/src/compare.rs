@@ -42,8 +42,8 @@ pub struct Args {
     /// Runs of each kind.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// A run that takes longer is ended, and that way is not tried again at that size [default: 10 s and 10 times the
-    /// plain run].
+    /// A run that takes longer is ended, and that way is not tried again at that size and smaller ones [default: 10 s
+    /// and 10 times the plain run].
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_time: Option<Duration>,
     #[command(flatten)]

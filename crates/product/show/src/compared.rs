@@ -31,6 +31,9 @@ pub fn words(compared: &Compared) -> String {
     for (way, why) in ways().filter_map(|(_, way)| Some((way, way.refused.as_ref()?))) {
         text += &paragraph(&format!("Failed: {}: {why}.", way.name), 2);
     }
+    if ways().any(|(_, way)| way.refused.is_none() && way.runs.runs.is_empty()) {
+        text += &paragraph("Not run: it took too long in a larger limit.", 2);
+    }
     text + &fastest(compared)
 }
 
@@ -114,6 +117,10 @@ mod tests {
         // The killed run has no time: it did not do the work.
         let dead = text.lines().filter(|line| line.contains("dead")).nth(1).unwrap();
         assert!(!dead.contains("0.10"), "{dead}");
+        // A way without a run was too slow in more RAM.
+        let unrun = SizeRuns { ram_bytes: 1 << 20, ways: vec![way("slow", &[], false)] };
+        let text = words(&compared(4 << 20, vec![size(2 << 20, false), unrun]));
+        assert!(fits(&text) && text.contains("not run") && text.contains("Not run: it took too long"), "{text}");
         // Hours for a large program, in a way with a long name: what became of the runs is still there.
         let mut long = SizeRuns { ram_bytes: 997 << 30, ways: vec![way("kernel, zswap", &[98765.43, 99999.99], true)] };
         long.ways[0].runs.runs[0].killed = false;

@@ -124,7 +124,7 @@ fn each_verdict_of_runs_has_its_sentence() {
         assert!(printed.contains(&sentence), "{printed}\nwanted: {sentence}");
         assert!(!printed.contains("killed it") || !printed.contains('%'), "{printed}");
     }
-    let doubt = (0..20).map(|seed| Fake { noise: 1.0, seed, ..fake(takes(2.1)) });
+    let doubt = (0..60).map(|seed| Fake { noise: 1.0, seed, ..fake(takes(2.1)) });
     let doubt = doubt.map(|fake| checked(fake, &Way::limit())).find(|printed| printed.starts_with("cannot tell: "));
     assert!(doubt.is_some_and(|printed| printed.contains("%), but its own time varies by ")));
     // With swap it lives.

@@ -148,8 +148,10 @@ impl Plan for InTurn<'_> {
             }
             for (ram, named) in memory.sizes.iter().flat_map(|ram| self.ways.iter().map(move |named| (*ram, named))) {
                 let runs = course.runs();
-                let late = runs.paged(&named.way, ram).is_some_and(|runs| runs.runs.iter().any(|run| run.too_long));
-                if late || runs.refusal(&named.way, ram).is_some() {
+                let late = |runs: Runs| runs.runs.iter().any(|run| run.too_long);
+                let late = |size: &u64| *size >= ram && runs.paged(&named.way, *size).is_some_and(late);
+                // What takes too long takes no less in less RAM.
+                if memory.sizes.iter().any(late) || runs.refusal(&named.way, ram).is_some() {
                     continue;
                 }
                 if *course.run(self.cold(Trial::paged(&named.way, ram, patience)))? == Outcome::Signal {

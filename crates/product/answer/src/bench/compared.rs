@@ -63,7 +63,8 @@ pub struct Compared {
 }
 
 impl Contender {
-    /// What became of the runs, the worst first. `varies`: outputs are not compared.
+    /// What became of the runs, the worst first. `varies`: outputs are not compared. Not run: it took too long in a
+    /// larger limit.
     pub fn output(&self, varies: bool) -> String {
         let runs = &self.runs.runs;
         let killed = runs.iter().filter(|run| run.killed).count();
@@ -71,6 +72,7 @@ impl Contender {
         let other = runs.iter().filter(|run| !run.alike).count();
         match (killed, late, other) {
             _ if self.refused.is_some() => "failed".into(),
+            _ if runs.is_empty() => "not run".into(),
             (0, 0, 0) if varies => "not compared".into(),
             (0, 0, 0) => "same".into(),
             (0, 0, n) => format!("{n} of {} other", runs.len()),

@@ -67,7 +67,11 @@ fn checked(fake: &mut Fake) -> Result<Verdict, Refusal> {
 }
 
 fn compared(fake: &mut Fake) -> Result<Compared, Refusal> {
-    let ram = ["50%".to_string()];
+    compared_in(fake, &["50%"])
+}
+
+fn compared_in(fake: &mut Fake, sizes: &[&str]) -> Result<Compared, Refusal> {
+    let ram: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     let named = |name, way| Named { name, way, options: vec![] };
     let ways = vec![named("our pager", Way::pager()), named("zram", Way::kernel(Some("zram".into())))];
     let plan = InTurn { ram: &ram, runs: 3, max_time: None, ways, cold: Rc::new([]), seen_bytes: 60 * MIB };
@@ -291,6 +295,13 @@ fn a_comparison_drops_a_way_that_is_late_or_refused() {
     assert_eq!((pager.output(false), pager.runs.runs.len()), ("1 of 1 late".into(), 1));
     assert_eq!((kernel.output(false), kernel.runs.runs.len()), ("same".into(), 3));
     assert_eq!(all.plain.runs.len(), 3);
+    // Nor is it run in less RAM, whichever size comes first.
+    for sizes in [["50%", "40%"], ["40%", "50%"]] {
+        let all = compared_in(&mut Fake { clock: 0.0, trials: vec![], ..fake.clone() }, &sizes).unwrap();
+        let ran = |way: usize| Vec::from_iter(all.sizes.iter().map(|size| size.ways[way].runs.runs.len()));
+        assert_eq!(ran(0), if sizes[0] == "50%" { [1, 0] } else { [1, 1] });
+        assert_eq!(ran(1), [3, 3]);
+    }
     let mut fake = Fake { kernel: Behaviour { refused: Some("no swap"), ..good_from_40() }, ..fake };
     (fake.clock, fake.trials) = (0.0, vec![]);
     let all = compared(&mut fake).unwrap();
