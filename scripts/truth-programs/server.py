@@ -22,5 +22,5 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 with open("port.new", "w") as file:
     file.write(str(server.server_port))
 os.rename("port.new", "port")
-# The end is seen at once, and not by the half second.
+# By default it looks for the end every half second, and a run takes up to so much longer by chance.
 server.serve_forever(poll_interval=0.005)

@@ -260,6 +260,13 @@ def test_a_loss_is_put_to_the_first_cause_that_its_counts_show() -> None:
     assert "| far | (1.00) | 0.50 | 2.00 | (1.00) | - | 2.00 |" in page.table_of_pairs([row("far", pairs=far)])
 
 
+def test_a_limit_within_the_last_step_of_the_search_from_outside_is_said_to_be() -> None:
+    page, mib = script("catalogue_page"), 1 << 20
+    said = lambda limit: page.cause(row(answer=answer(limit=limit), truth=truth(limit / (64 * mib)) | {"fast_bytes": 64 * mib}), 2)
+    assert "less than the last step" in said(60 * mib) and "last step" not in said(59 * mib)
+    assert "last step" not in said(66 * mib)
+
+
 def test_a_verdict_that_the_search_from_outside_contradicts_is_said_to() -> None:
     page = script("catalogue_page")
     found = truth(1.0, "yes", "no")

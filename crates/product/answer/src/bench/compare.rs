@@ -150,7 +150,7 @@ impl Plan for InTurn<'_> {
                 let runs = course.runs();
                 let late = |runs: Runs| runs.runs.iter().any(|run| run.too_long);
                 let late = |size: &u64| *size >= ram && runs.paged(&named.way, *size).is_some_and(late);
-                // What takes too long takes no less in less RAM.
+                // What takes too long in a limit takes no less time in a smaller one.
                 if memory.sizes.iter().any(late) || runs.refusal(&named.way, ram).is_some() {
                     continue;
                 }

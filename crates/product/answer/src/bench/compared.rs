@@ -14,7 +14,7 @@ pub struct Contender {
     pub command: String,
     /// Why coldframe could not run it.
     pub refused: Option<String>,
-    /// Its runs.
+    /// Its runs; none if it took too long in a larger limit.
     #[serde(flatten)]
     pub runs: Runs,
 }

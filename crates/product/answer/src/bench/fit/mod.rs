@@ -30,7 +30,8 @@ pub mod threshold;
 
 /// Runs of the search at most.
 const RUNS: usize = 30;
-/// How likely an end of an interval is on its side of the least fast size, before the search ends.
+/// How likely an end of an interval is on its side of the least fast size, before the search ends. Fitted on a fake
+/// machine with noise (`tests.rs`).
 const LIKELY: f64 = 0.85;
 /// Every second run asks about a size that is good with this probability: the one at a half, asked alone, is never told
 /// from those below it.
@@ -216,7 +217,7 @@ impl Fitting<'_, '_> {
     /// The program alone once more, if it is short and time is left: what is fast enough is a matter of all such runs.
     fn alone_again(&mut self) -> Result<(), Trial> {
         let plain = self.course.runs().plain();
-        // One run alone may have been delayed itself, and everything is fast enough beside it.
+        // If the only run alone was delayed, too small a limit looks fast enough.
         let left = if plain.runs.len() == 1 { 3.0 } else { 6.0 };
         if plain.seconds < LONG && self.left() >= left * plain.seconds {
             self.course.run(Trial { cold: Rc::clone(&self.plan.cold), ..Trial::plain(Some(self.left())) })?;

@@ -175,6 +175,7 @@ fn counted(found: fn(NoisyMachine) -> Option<u64>) -> [usize; 3] {
 fn on_machines_with_noise_limits_are_nearer_to_the_truth_than_by_halving_in_the_same_time() {
     let ([small, within, _], [halved_small, halved_within, _]) =
         (counted(NoisyMachine::answered), counted(NoisyMachine::halved));
+    println!("within: {within}, by halving {halved_within}; too small: {small}, by halving {halved_small}");
     assert!(within > halved_within, "{within} within, and {halved_within} by halving");
     assert!(2 * small < halved_small, "{small} too small, and {halved_small} by halving");
 }
